@@ -1,0 +1,64 @@
+# Two commands do everything, set-up included: `make demo` and `make test`.
+# They need make and Python 3.11 or later; everything else goes into $(VENV).
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint clean distclean
+
+help:
+	@echo "make demo   show turngate at work: starts its own broker, publishes turns, stops everything"
+	@echo "make test   ruff, mypy and pytest on every broker this machine can run"
+	@echo "make lint   ruff and mypy alone"
+	@echo "make venv   only create $(VENV) and install everything into it"
+	@echo "make clean  remove caches (distclean: also $(VENV) and the fetched Kafka)"
+	@echo
+	@echo "PYTHON=/path/to/python3.12      the Python to build $(VENV) with"
+	@echo "PYTEST_ARGS='-k name -x'        more arguments for pytest"
+	@echo "TURNGATE_TEST_BROKERS=embedded  only these brokers (embedded, apache, docker; comma between)"
+
+venv: $(STAMP)
+
+# PYTHON, when given, is used or refused; otherwise the first one that is new enough, the plain name first.
+$(STAMP): pyproject.toml
+	@set -e; \
+	new_enough='import sys; sys.exit(sys.version_info < (3, 11))'; \
+	python=''; \
+	for candidate in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
+	  if "$$candidate" -c "$$new_enough" >/dev/null 2>&1; then python="$$candidate"; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "turngate needs Python 3.11 or later, and found none (tried: $(or $(PYTHON),python3 and python3.11 to python3.14))." >&2; \
+	  echo "Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12" >&2; \
+	  exit 1; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then \
+	  echo "$$python ($$("$$python" -V 2>&1)) cannot make virtual environments: its venv or ensurepip module is missing." >&2; \
+	  echo "On Debian and Ubuntu: apt-get install python3-venv. Or name another: make $(MAKECMDGOALS) PYTHON=..." >&2; \
+	  exit 1; \
+	fi; \
+	echo "Creating $(VENV) with $$("$$python" -V 2>&1) and installing turngate and its tools into it ..."; \
+	"$$python" -m venv --clear "$(VENV)"; \
+	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'; \
+	touch "$(STAMP)"
+
+demo: $(STAMP)
+	@$(BIN)/turngate demo
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# The header of pytest's output names the brokers of this run, and says of each one left out why.
+test: lint
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find topics processors streams tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf "$(VENV)" .cache *.egg-info

@@ -1,0 +1,80 @@
+"""Judgement: what processors see, what they answer, and how a chain of them is run."""
+
+from __future__ import annotations
+
+from processors.contracts import (
+    Answer,
+    FilePart,
+    ImagePart,
+    IncomingMessage,
+    Message,
+    Part,
+    Prompt,
+    Reply,
+    TextPart,
+    ToolCall,
+    TurnContext,
+    User,
+)
+from processors.declare import (
+    Declaration,
+    Incremental,
+    Processor,
+    input_processor,
+    output_processor,
+    post_processor,
+    pre_processor,
+)
+from processors.deps import Deps, Manifest, load_deps
+from processors.errors import (
+    DeclarationError,
+    DepsError,
+    DepsImportError,
+    MalformedVerdictError,
+    ProcessorCrashedError,
+    ProcessorsError,
+    ProcessorTimeoutError,
+    RequiredControlError,
+)
+from processors.policy import FailurePolicy
+from processors.verdicts import Block, ModifiedResponse, Pass, Proceed, Reject, Replace
+
+__all__ = [
+    "Answer",
+    "Block",
+    "Declaration",
+    "DeclarationError",
+    "Deps",
+    "DepsError",
+    "DepsImportError",
+    "FailurePolicy",
+    "FilePart",
+    "ImagePart",
+    "IncomingMessage",
+    "Incremental",
+    "MalformedVerdictError",
+    "Manifest",
+    "Message",
+    "ModifiedResponse",
+    "Part",
+    "Pass",
+    "Proceed",
+    "Processor",
+    "ProcessorCrashedError",
+    "ProcessorTimeoutError",
+    "ProcessorsError",
+    "Prompt",
+    "Reject",
+    "Replace",
+    "Reply",
+    "RequiredControlError",
+    "TextPart",
+    "ToolCall",
+    "TurnContext",
+    "User",
+    "input_processor",
+    "load_deps",
+    "output_processor",
+    "post_processor",
+    "pre_processor",
+]

@@ -1,0 +1,85 @@
+"""Call one processor, and turn whatever comes of it into a result. The limit is the caller's affair.
+
+Everything a processor throws becomes its class name here. Its message and traceback, which may quote content, go to the
+log at DEBUG and no further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from processors.chain import RUNS, CallResult, Chain, M, O, R, Returned, Threw
+from processors.declare import Processor
+from processors.errors import MalformedVerdictError
+
+_log = logging.getLogger(__name__)
+
+#: Calls a processor with its subject and context under some limit, and never raises for what the processor does.
+Invoke: TypeAlias = Callable[[Processor, Any, Any], Awaitable[CallResult]]
+
+
+def call_sync(processor: Processor, subject: object, context: object) -> CallResult:
+    """Call a sync processor here and now, for as long as it takes."""
+    try:
+        value = processor.call(subject, context)
+    except (Exception, SystemExit) as error:  # `sys.exit()` in a processor is a failure of it, not a request
+        return threw(processor, error)
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        # Declared as a plain function, it would never have been given its asyncio limit.
+        return Threw(MalformedVerdictError.__name__)
+    return Returned(value)
+
+
+async def call_async(processor: Processor, subject: object, context: object) -> CallResult:
+    """Await an async processor for as long as it takes.
+
+    Raises:
+        CancelledError: this call was cancelled. One that the processor raises by itself is a failure of it.
+    """
+    task = asyncio.current_task()
+    cancels = task.cancelling() if task is not None else 0
+    try:
+        return Returned(await processor.call(subject, context))
+    except asyncio.CancelledError as error:
+        if task is not None and task.cancelling() > cancels:
+            raise
+        return threw(processor, error)
+    except (Exception, SystemExit) as error:  # as above
+        return threw(processor, error)
+
+
+async def call_directly(processor: Processor, subject: object, context: object) -> CallResult:
+    """Call a processor of either sort without any limit: for tests and tools that may hang with it."""
+    if processor.is_async:
+        return await call_async(processor, subject, context)
+    return call_sync(processor, subject, context)
+
+
+async def run_chain(
+    chain: Chain[M, R, O], step: R | O, invoke: Callable[[M, Any, Any], Awaitable[CallResult]], clock: Callable[[], float]
+) -> O:
+    """Drive a run to its outcome.
+
+    Args:
+        chain: whose members are asked.
+        step: what `chain.open(...)` gave, or a run that was begun elsewhere.
+        invoke: calls one member.
+        clock: returns seconds that only go forward; used for the reports.
+    """
+    while isinstance(step, RUNS):
+        started = clock()
+        result = await invoke(chain.member(step), step.subject, step.context)
+        step = chain.take(step, result, (clock() - started) * 1000)
+    return step
+
+
+def threw(processor: Processor, error: BaseException) -> Threw:
+    """Return the result of a call that ended with `error`."""
+    _log.debug("processor %s failed", processor.name, exc_info=error)
+    return Threw(type(error).__name__)

@@ -1,0 +1,365 @@
+"""How a processor is declared: the four decorators, and the one description that everything else works with.
+
+A decorated function stays what it was and can be called as such, in tests above all; it only carries its declaration.
+An object whose class has a `name`, and a `process` or `execute` method, works as well as a function; whatever else a
+decorator takes is then an attribute of that name.
+
+A processor takes what its kind sees and, if it asks for a second argument, the `TurnContext` too. Sync or async.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from processors.errors import DeclarationError
+
+Kind: TypeAlias = Literal["pre", "input", "output", "post"]
+OnFailure: TypeAlias = Literal["skip", "fail", "block"]
+
+KINDS: tuple[Kind, ...] = ("pre", "input", "output", "post")
+#: The kinds that are controls: they apply to every agent, and their failure fails the turn.
+CONTROLS: frozenset[Kind] = frozenset({"input", "output"})
+ON_FAILURE: tuple[OnFailure, ...] = ("skip", "fail", "block")
+
+CONTROL_TIMEOUT_S = 30.0
+TIMEOUT_S = 180.0
+PRIORITY = 100.0
+
+_CARRIED = "__turngate_declaration__"
+_METHODS = ("process", "execute")
+_DIGEST_CHARS = 12
+_MAX_NAME = 200
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Incremental:
+    """The output processor can judge a text before it is complete.
+
+    What it answers for a longer text repeats what it answered for a shorter one, but for the last `lookback_chars`
+    characters of that answer: those are held back until more has come. 0 holds back nothing.
+    """
+
+    lookback_chars: int = 64
+
+    def __post_init__(self) -> None:
+        if type(self.lookback_chars) is not int or self.lookback_chars < 0:
+            raise DeclarationError("Incremental: lookback_chars must be an int, 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """All there is to know about a processor but its code. Can be sent to another process.
+
+    `timeout_s` is the limit of one run in seconds. `priority`, `on_failure` and `agents` (None is all) concern pre- and
+    post-processors only, `incremental` output processors only.
+    """
+
+    kind: Kind
+    name: str
+    version: str = "0"
+    is_async: bool = False
+    timeout_s: float = TIMEOUT_S
+    priority: float = PRIORITY
+    on_failure: OnFailure = "skip"
+    incremental: Incremental | None = None
+    agents: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        problem = _problem(self)
+        if problem is not None:
+            raise DeclarationError(f"{self.kind} processor {self.name!r}: {problem}")
+
+    def applies_to(self, agent: str) -> bool:
+        """Tell whether the processor runs in turns of `agent`."""
+        return self.agents is None or agent in self.agents
+
+
+@dataclass(frozen=True, kw_only=True)
+class Processor(Declaration):
+    """A processor ready to run: `call(subject, context)` returns its answer, or an awaitable of it if `is_async`."""
+
+    call: Callable[[Any, Any], Any] = field(compare=False, repr=False)
+
+    def declaration(self) -> Declaration:
+        """Return what is declared, without the code."""
+        return Declaration(
+            kind=self.kind,
+            name=self.name,
+            version=self.version,
+            is_async=self.is_async,
+            timeout_s=self.timeout_s,
+            priority=self.priority,
+            on_failure=self.on_failure,
+            incremental=self.incremental,
+            agents=self.agents,
+        )
+
+
+def pre_processor(
+    name: str,
+    *,
+    priority: float = PRIORITY,
+    timeout_s: float = TIMEOUT_S,
+    on_failure: OnFailure = "skip",
+    agents: Iterable[str] | None = None,
+    version: str | None = None,
+) -> Callable[[F], F]:
+    """Declare a function from an `IncomingMessage` to `Proceed` or `Block` as a pre-processor.
+
+    Runs in ascending `priority`, at most `timeout_s` seconds, for the given `agents` only (None: all). `on_failure`
+    says what becomes of the turn when it throws: by default it is skipped. `version` is by default a digest of the
+    source.
+
+    Raises:
+        DeclarationError: an argument, or the function's signature, cannot be.
+    """
+    return _decorator(
+        "pre",
+        name,
+        version,
+        priority=priority,
+        timeout_s=timeout_s,
+        on_failure=on_failure,
+        agents=_agents(agents),
+    )
+
+
+def input_processor(
+    name: str, *, timeout_s: float = CONTROL_TIMEOUT_S, version: str | None = None
+) -> Callable[[F], F]:
+    """Declare a function from a `Prompt` to the `Prompt` that is to be sent instead as an input processor.
+
+    Runs before every model call, at most `timeout_s` seconds. `version` is by default a digest of the source.
+
+    Raises:
+        DeclarationError: an argument, or the function's signature, cannot be.
+    """
+    return _decorator("input", name, version, timeout_s=timeout_s)
+
+
+def output_processor(
+    name: str,
+    *,
+    incremental: Incremental | None = None,
+    timeout_s: float = CONTROL_TIMEOUT_S,
+    version: str | None = None,
+) -> Callable[[F], F]:
+    """Declare a function from an `Answer` to `Pass`, `Replace` or `Reject` as an output processor.
+
+    Judges every step's answer, at most `timeout_s` seconds each time. With `incremental` it judges prefixes too, and
+    text is released while the model still writes. `version` is by default a digest of the source.
+
+    Raises:
+        DeclarationError: an argument, or the function's signature, cannot be.
+    """
+    return _decorator("output", name, version, timeout_s=timeout_s, incremental=incremental)
+
+
+def post_processor(
+    name: str,
+    *,
+    priority: float = PRIORITY,
+    timeout_s: float = TIMEOUT_S,
+    on_failure: OnFailure = "skip",
+    agents: Iterable[str] | None = None,
+    version: str | None = None,
+) -> Callable[[F], F]:
+    """Declare a function from a `Reply` to `ModifiedResponse` as a post-processor; arguments as of `pre_processor`.
+
+    Raises:
+        DeclarationError: an argument, or the function's signature, cannot be.
+    """
+    return _decorator(
+        "post",
+        name,
+        version,
+        priority=priority,
+        timeout_s=timeout_s,
+        on_failure=on_failure,
+        agents=_agents(agents),
+    )
+
+
+def as_processor(member: object, kind: Kind) -> Processor:
+    """Return the description of `member`, an entry of the list of `kind`.
+
+    Args:
+        member: a decorated function, a `Processor`, or an object with a `name` and a `process` or `execute` method.
+        kind: what the list holds.
+
+    Raises:
+        DeclarationError: it is none of these, or of another kind.
+    """
+    found = member if isinstance(member, Processor) else getattr(member, _CARRIED, None)
+    if isinstance(found, Processor):
+        if found.kind != kind:
+            raise DeclarationError(
+                f"{found.name!r} is a processor of kind {found.kind!r} and cannot be in the list of kind {kind!r}: "
+                f"move it to {found.kind}_processors"
+            )
+        if not inspect.ismethod(member):
+            return found
+        # A decorated method carries the declaration of its function, which knows nothing of the object.
+        return replace(found, call=_normalised(member, f"{kind} processor {found.name!r}"))
+    return _from_object(member, kind)
+
+
+def _decorator(kind: Kind, name: str, version: str | None, **declared: Any) -> Callable[[F], F]:
+    """Return a decorator that checks and attaches the declaration and gives the function back."""
+    # Checked before there is a function, so that the error points at the line of the decorator.
+    Declaration(kind=kind, name=name, version=version or "0", **declared)
+
+    def declare(function: F) -> F:
+        if inspect.isclass(function):
+            raise DeclarationError(
+                f"@{kind}_processor decorates functions; give the class {function.__name__} a `name` attribute instead "
+                "and list an instance of it"
+            )
+        if not callable(function):
+            raise DeclarationError(f"@{kind}_processor({name!r}) must decorate a function")
+        setattr(function, _CARRIED, _processor(kind, name, version, function, source=function, declared=declared))
+        return function
+
+    return declare
+
+
+def _from_object(member: object, kind: Kind) -> Processor:
+    """Describe an object that has a processor's attributes and a method that does the work."""
+    if inspect.isclass(member):
+        raise DeclarationError(f"{member.__name__} is a class: list an instance, {member.__name__}(...)")
+    method = next((m for m in (getattr(member, name, None) for name in _METHODS) if callable(m)), None)
+    name = getattr(member, "name", None)
+    if method is None or name is None:
+        label = getattr(member, "__qualname__", type(member).__qualname__)
+        raise DeclarationError(
+            f"{label} is no {kind} processor: decorate the function with @{kind}_processor(name=...), or list an "
+            "object with a `name` and a `process` or `execute` method"
+        )
+    own_kind = getattr(member, "kind", kind)
+    if own_kind != kind:
+        raise DeclarationError(
+            f"{name!r} is a processor of kind {own_kind!r} and cannot be in the list of kind {kind!r}"
+        )
+    declared: dict[str, Any] = {"timeout_s": getattr(member, "timeout_s", _default_timeout(kind))}
+    declared["priority"] = getattr(member, "priority", PRIORITY)
+    declared["on_failure"] = getattr(member, "on_failure", "skip")
+    declared["incremental"] = getattr(member, "incremental", None)
+    declared["agents"] = _agents(getattr(member, "agents", None))
+    version = getattr(member, "version", None)
+    return _processor(kind, name, version, method, source=type(member), declared=declared)
+
+
+def _processor(
+    kind: Kind,
+    name: str,
+    version: str | None,
+    function: Callable[..., Any],
+    *,
+    source: object,
+    declared: dict[str, Any],
+) -> Processor:
+    """Put a description together."""
+    return Processor(
+        kind=kind,
+        name=name,
+        version=version if version is not None else _digest(source),
+        is_async=_is_async(function),
+        call=_normalised(function, f"{kind} processor {name!r}"),
+        **declared,
+    )
+
+
+def _default_timeout(kind: Kind) -> float:
+    """Return the limit of a processor that names none, in seconds."""
+    return CONTROL_TIMEOUT_S if kind in CONTROLS else TIMEOUT_S
+
+
+def _agents(agents: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return the names of agents in a fixed order; a bare text would otherwise be taken for its letters."""
+    if agents is None:
+        return None
+    if isinstance(agents, str):
+        raise DeclarationError(f"agents must be a list of names: write agents=[{agents!r}]")
+    return tuple(sorted(agents))
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    """Tell whether calling `function` gives something to await."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def _normalised(function: Callable[..., Any], label: str) -> Callable[[Any, Any], Any]:
+    """Return `function` as a callable of subject and context, whichever of the two shapes it has."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a builtin without a signature
+        return lambda subject, _context: function(subject)
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_name = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    star = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    takes = "its function must take what it judges and, if it likes, a second argument for the TurnContext"
+    if not positional and not star:
+        raise DeclarationError(f"{label}: {takes}; it takes no positional argument")
+    if any(p.default is p.empty for p in positional[2:]) or any(
+        p.default is p.empty and p.name != "context" for p in by_name
+    ):
+        raise DeclarationError(f"{label}: {takes}; it asks for more")
+    if len(positional) > 1 and (positional[1].default is inspect.Parameter.empty or positional[1].name == "context"):
+        return function
+    if any(p.name == "context" for p in by_name):
+        return lambda subject, context: function(subject, context=context)
+    return lambda subject, _context: function(subject)
+
+
+def _digest(source: object) -> str:
+    """Return a short digest of the source of a function or class, "0" where there is none to read."""
+    try:
+        text = inspect.getsource(source)  # type: ignore[arg-type] # anything without a source raises
+    except (OSError, TypeError):
+        return "0"
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:_DIGEST_CHARS]
+
+
+def _problem(declared: Declaration) -> str | None:
+    """Return what is wrong with a declaration, or None."""
+    control = declared.kind in CONTROLS
+    checks: tuple[tuple[bool, str], ...] = (
+        (declared.kind in KINDS, f"the kind must be one of {', '.join(KINDS)}"),
+        (_is_name(declared.name), f"the name must be a text of 1 to {_MAX_NAME} printable characters"),
+        (_is_name(declared.version), f"the version must be a text of 1 to {_MAX_NAME} printable characters"),
+        (_is_number(declared.timeout_s) and declared.timeout_s > 0, "timeout_s must be a number of seconds above 0"),
+        (_is_number(declared.priority), "priority must be a finite number"),
+        (declared.on_failure in ON_FAILURE, f"on_failure must be one of {', '.join(ON_FAILURE)}"),
+        (
+            declared.agents is None or all(isinstance(agent, str) for agent in declared.agents),
+            "agents must be a list of names, or None for all",
+        ),
+        (
+            declared.incremental is None or isinstance(declared.incremental, Incremental),
+            "incremental must be Incremental(...) or None",
+        ),
+        (declared.incremental is None or declared.kind == "output", "only output processors can be incremental"),
+        (not control or declared.agents is None, "a control applies to every agent and cannot be scoped"),
+        (
+            not control or declared.on_failure == "skip",
+            "on_failure has no place on a control: its failure always fails the turn",
+        ),
+    )
+    return next((problem for right, problem in checks if not right), None)
+
+
+def _is_name(value: object) -> bool:
+    """Tell whether a value can name something in records, metrics and on a command line."""
+    return isinstance(value, str) and 0 < len(value) <= _MAX_NAME and value.isprintable() and not value.isspace()
+
+
+def _is_number(value: object) -> bool:
+    """Tell whether a value is a finite number; a bool is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,89 @@
+"""What running a chain came to: plain data, so that the pure machine can take it in and a process can send it on.
+
+An outcome says what became of the input; its reports say what each member did, in chain order, without content. Times
+are in milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from topics.content import Part, Prompt, ToolCall
+
+Verdict = Literal["pass", "replace", "reject", "proceed", "block", "skipped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one processor did in one run of its chain; `error` is the class name of what it threw."""
+
+    processor: str
+    version: str
+    verdict: Verdict
+    changes: int = 0
+    time_ms: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """The output chain passed the answer, as `text` and `tool_calls`."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The output processor `processor` rejected the answer."""
+
+    processor: str
+    reason: str
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """`processor` threw, ran out of time or gave a malformed verdict, and its failure may not be skipped.
+
+    `error` is the class name of what was thrown: the message may quote content and is never carried.
+    """
+
+    processor: str
+    error: str
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """The input chain made `prompt` of the one it was given."""
+
+    prompt: Prompt
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Proceeded:
+    """The pre-processors let the turn go on, with `message`."""
+
+    message: tuple[Part, ...]
+    metadata: dict[str, Any] = field(default_factory=dict)
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """The pre-processor `processor` ends the turn with `response` ("" asks for the channel's default text)."""
+
+    processor: str
+    response: str = ""
+    reason: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    reports: tuple[Report, ...] = ()
+
+
+OutputOutcome: TypeAlias = Approved | Refused | Broken
+InputOutcome: TypeAlias = Derived | Broken
+PreOutcome: TypeAlias = Proceeded | Blocked | Broken

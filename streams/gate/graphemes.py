@@ -1,0 +1,71 @@
+"""Where a text may be cut so that no reader sees half a character.
+
+A subset of the boundary rules of Unicode Standard Annex #29, on the safe side: a place this module calls a boundary may
+still turn out to lie inside a cluster only by a combining mark that arrives later, which then simply follows.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_ZWJ = "\u200d"
+_EXTENDERS = frozenset({"Mn", "Me", "Mc"})
+_REGIONAL_INDICATORS = ("\U0001f1e6", "\U0001f1ff")
+_SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
+_TAGS = ("\U000e0020", "\U000e007f")
+_HANGUL_LEADING = ("\u1100", "\u115f")
+_HANGUL_VOWEL = ("\u1160", "\u11a7")
+_HANGUL_TRAILING = ("\u11a8", "\u11ff")
+_LAST_SIMPLE = "\u02ff"
+
+
+def safe_length(text: str, length: int, *, ended: bool = False) -> int:
+    """Return the greatest cut at or before code point `length` of `text` that is not inside a grapheme cluster.
+
+    `ended` says that nothing follows `text`, so that its end is a boundary whatever it ends in.
+    """
+    cut = min(length, len(text))
+    while cut > 0 and not _is_boundary(text, cut, ended=ended):
+        cut -= 1
+    return cut
+
+
+def _is_boundary(text: str, cut: int, *, ended: bool) -> bool:
+    before = text[cut - 1]
+    if cut == len(text):
+        if ended:
+            return True
+        return before not in ("\r", _ZWJ) and not _splits_flag(text, cut)
+    after = text[cut]
+    if before == "\r":
+        return after != "\n"
+    if after <= _LAST_SIMPLE and before <= _LAST_SIMPLE:
+        return True
+    return not (before == _ZWJ or _extends(after) or _splits_flag(text, cut) or _joins_hangul(before, after))
+
+
+def _extends(char: str) -> bool:
+    return (
+        char == _ZWJ or unicodedata.category(char) in _EXTENDERS or _within(char, _SKIN_TONES) or _within(char, _TAGS)
+    )
+
+
+def _splits_flag(text: str, cut: int) -> bool:
+    """Two regional indicators make a flag: a cut after an odd number of them waits for the other half."""
+    start = cut
+    while start > 0 and _within(text[start - 1], _REGIONAL_INDICATORS):
+        start -= 1
+    odd = (cut - start) % 2 == 1
+    return odd and (cut == len(text) or _within(text[cut], _REGIONAL_INDICATORS))
+
+
+def _joins_hangul(before: str, after: str) -> bool:
+    if _within(before, _HANGUL_LEADING):
+        return _within(after, _HANGUL_LEADING) or _within(after, _HANGUL_VOWEL)
+    if _within(before, _HANGUL_VOWEL):
+        return _within(after, _HANGUL_VOWEL) or _within(after, _HANGUL_TRAILING)
+    return _within(before, _HANGUL_TRAILING) and _within(after, _HANGUL_TRAILING)
+
+
+def _within(char: str, span: tuple[str, str]) -> bool:
+    return span[0] <= char <= span[1]

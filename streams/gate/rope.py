@@ -1,0 +1,68 @@
+"""Text that grows at its end, cheap to extend and immutable to its holders."""
+
+from __future__ import annotations
+
+
+class Rope:
+    """An immutable text kept as the pieces it arrived in, so that appending costs the piece and not the whole.
+
+    Versions of a growing text share one list of pieces; each sees the first `_count` of them. The newest version
+    extends the shared list, an older one too if by the same piece; by another it copies. Lengths are in code points.
+    """
+
+    __slots__ = ("_count", "_length", "_pieces")
+
+    def __init__(self, text: str = "") -> None:
+        self._pieces = [text] if text else []
+        self._count = len(self._pieces)
+        self._length = len(text)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __str__(self) -> str:
+        if self._count > 1:
+            joined = "".join(self._pieces[: self._count])
+            if self._count == len(self._pieces):
+                # Nobody holds a longer version: let later reads find one piece.
+                self._pieces = [joined]
+                self._count = 1
+            return joined
+        return self._pieces[0] if self._count else ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rope) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __repr__(self) -> str:
+        return f"<Rope of {self._length} characters>"
+
+    def append(self, piece: str) -> Rope:
+        """Return this text followed by `piece`."""
+        if not piece:
+            return self
+        grown = Rope()
+        pieces = self._pieces
+        if self._count == len(pieces):
+            pieces.append(piece)
+        elif pieces[self._count] != piece:
+            pieces = [*pieces[: self._count], piece]
+        grown._pieces, grown._count = pieces, self._count + 1
+        grown._length = self._length + len(piece)
+        return grown
+
+    def tail(self, start: int) -> str:
+        """Return the text from code point `start` on, at the cost of what is returned."""
+        wanted = self._length - start
+        if wanted <= 0:
+            return ""
+        found: list[str] = []
+        have = 0
+        index = self._count
+        while have < wanted:
+            index -= 1
+            found.append(self._pieces[index])
+            have += len(self._pieces[index])
+        return "".join(reversed(found))[have - wanted :]

@@ -1,0 +1,160 @@
+"""One model call: a task that reads the provider, and beside it the sending of what it reads.
+
+The two are apart so that stopping the provider never stops in the middle of a send: a frame is either not begun or sent
+to the end, and `seq` has no gaps however a call ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from streams.models.adapter import ModelAdapter
+from streams.models.delta import Delta
+from streams.models.errors import CallCancelledError, ModelTimeoutError, UnfinishedStreamError, describe
+from streams.models.frames import MAX_FRAME_CHARS, frame_of, split
+from streams.models.mailbox import Mailbox
+from streams.models.window import SendWindow
+from topics.records import PromptRequest
+
+#: Chooses the adapter that makes the call a request asks for.
+AdapterFor: TypeAlias = Callable[[PromptRequest], ModelAdapter]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """How a call ended, once its last frame is confirmed; `frames` is how many frames it has."""
+
+    outcome: Literal["finished", "failed", "cancelled"]
+    frames: int
+
+
+class Call:
+    """The call that `request` asks for, made once.
+
+    `slot` is entered while the provider is at work, so that the pool can bound how many are. `remaining_s` is how long
+    the call may take, waiting for its slot included; None sets no limit.
+    """
+
+    def __init__(
+        self,
+        request: PromptRequest,
+        *,
+        adapter_for: AdapterFor,
+        slot: AbstractAsyncContextManager[object],
+        remaining_s: float | None,
+        window: SendWindow,
+        mailbox: Mailbox,
+        coalesce: bool,
+    ) -> None:
+        self.request = request
+        self._adapter_for = adapter_for
+        self._slot = slot
+        self._remaining_s = remaining_s
+        self._window = window
+        self._mailbox = mailbox
+        self._coalesce = coalesce
+        self._reader: asyncio.Task[Delta] | None = None
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        """Stop the provider; what it said and is not sent yet is dropped, and a `CallCancelledError` ends the frames."""
+        self._cancelled = True
+        if self._reader:
+            self._reader.cancel()
+
+    async def run(self) -> CallEnd:
+        """Make the call, send its frames, and return once the broker has confirmed them all.
+
+        Cancelling this task abandons the call: the provider is stopped, and nothing more is sent.
+
+        Raises:
+            Exception: a frame could not be sent, or its confirmation failed.
+        """
+        self._reader = asyncio.create_task(self._read())
+        self._reader.add_done_callback(self._read_ended)
+        if self._cancelled:
+            self._reader.cancel()
+        try:
+            return await self._send()
+        except BaseException:
+            self._window.abandon()
+            raise
+        finally:
+            self._reader.cancel()
+            await asyncio.wait([self._reader])
+
+    async def _read(self) -> Delta:
+        """Read the provider to the end, and return the delta that ends the call."""
+        limit = asyncio.timeout(self._remaining_s)
+        try:
+            if self._remaining_s is not None and self._remaining_s <= 0:
+                return _timed_out()
+            async with limit, self._slot:
+                return await self._read_adapter()
+        except TimeoutError:
+            if limit.expired():
+                return _timed_out()
+            raise
+
+    async def _read_adapter(self) -> Delta:
+        async with aclosing(self._adapter_for(self.request).stream(self.request)) as deltas:
+            async for delta in deltas:
+                if delta.is_last:
+                    return delta
+                await self._mailbox.put(delta)
+        error = UnfinishedStreamError("the model's output ended without a finish reason")
+        return Delta(error=error.as_error())
+
+    def _read_ended(self, reader: asyncio.Task[Delta]) -> None:
+        """Put the end of the call where the sender finds it, whatever the reading came to."""
+        if reader.cancelled() and self._cancelled:
+            self._mailbox.clear()
+            error = CallCancelledError("the call was cancelled by the turn worker")
+            self._mailbox.close(Delta(error=error.as_error()))
+            return
+        # A reader that was cancelled by nobody here is an adapter's cancellation that got out.
+        failure = asyncio.CancelledError() if reader.cancelled() else reader.exception()
+        if failure is None:
+            self._mailbox.close(reader.result())
+            return
+        _log.error("A model call of turn %s raised %s", self.request.turn, _where(failure))
+        self._mailbox.close(Delta(error=describe(failure)))
+
+    async def _send(self) -> CallEnd:
+        seq = 0
+        while True:
+            delta = await self._mailbox.get()
+            if await self._window.room() and self._coalesce:
+                delta = self._mailbox.join(delta, MAX_FRAME_CHARS)
+            for piece in split(delta):
+                await self._window.send(frame_of(self.request, seq, piece))
+                seq += 1
+            if delta.is_last:
+                break
+        await self._window.settle()
+        if delta.error is None:
+            return CallEnd("finished", seq)
+        return CallEnd("cancelled" if self._cancelled and _is_cancellation(delta) else "failed", seq)
+
+
+def _is_cancellation(delta: Delta) -> bool:
+    return delta.error is not None and delta.error.type == CallCancelledError.__name__
+
+
+def _timed_out() -> Delta:
+    error = ModelTimeoutError("the model had not finished when the call's deadline passed")
+    return Delta(error=error.as_error())
+
+
+def _where(exc: BaseException) -> str:
+    """Name `exc` and the line that raised it; its message may quote content and is left out."""
+    frames = traceback.extract_tb(exc.__traceback__)
+    return f"{type(exc).__name__} at {frames[-1].filename}:{frames[-1].lineno}" if frames else type(exc).__name__

@@ -1,0 +1,116 @@
+"""Bytes to records and back: the one place that knows how records are spelt on the wire."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from topics.errors import MalformedRecordError, UnsupportedVersionError
+from topics.ids import Id, TurnKey
+from topics.records import WIRE_VERSION, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+R = TypeVar("R")
+
+_ID: TypeAdapter[str] = TypeAdapter(Id)
+_MAX_FAULTS_NAMED = 5
+
+
+def encode(record: Record) -> bytes:
+    """Return `record` as JSON in UTF-8, fields that are None left out. The same record always gives the same bytes."""
+    data = record.model_dump(mode="json", exclude_none=True)
+    try:
+        return orjson.dumps(data)
+    except TypeError:
+        # Half of a surrogate pair at the edge of a frame has no UTF-8; only an escape can carry it.
+        return json.dumps(data, separators=(",", ":")).encode()
+
+
+def decode(raw: bytes | None, shape: TypeAdapter[R]) -> R:
+    """Return the record that `raw` holds, checked against `shape`.
+
+    Raises:
+        MalformedRecordError: a tombstone, not UTF-8, not JSON, not an object, or fields missing or of the wrong type.
+        UnsupportedVersionError: written by a newer turngate.
+    """
+    data = parse(raw)
+    version = data.get("v", WIRE_VERSION)
+    if version != WIRE_VERSION:
+        shown = version if isinstance(version, int) else type(version).__name__
+        msg = f"record version {shown} is not known here (this build reads version {WIRE_VERSION}): upgrade it first"
+        raise UnsupportedVersionError(msg)
+    try:
+        return shape.validate_python(data)
+    except ValidationError as exc:
+        raise MalformedRecordError(_faults(exc)) from None
+
+
+def parse(raw: bytes | None) -> dict[str, Any]:
+    """Return the JSON object that `raw` holds, its fields unchecked.
+
+    Raises:
+        MalformedRecordError: a tombstone, not UTF-8, not JSON, or not an object.
+    """
+    if raw is None:
+        msg = "the record has no value (a tombstone): publish a JSON object"
+        raise MalformedRecordError(msg)
+    try:
+        data = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        data = _parse_leniently(raw)
+    if not isinstance(data, dict):
+        msg = f"the record is a JSON {_json_type(data)}: publish a JSON object"
+        raise MalformedRecordError(msg)
+    return data
+
+
+def identify(raw: bytes | None) -> TurnKey | None:
+    """Return the turn that an undecodable record says it is about, or None if it does not say so credibly."""
+    try:
+        data = parse(raw)
+        ids = [_ID.validate_python(data.get(name, default)) for name, default in _IDENTITY]
+    except (MalformedRecordError, ValidationError):
+        return None
+    return TurnKey(*ids)
+
+
+_IDENTITY = (("tenant", "default"), ("thread_id", None), ("turn_id", None))
+
+
+def _parse_leniently(raw: bytes) -> Any:
+    """Parse what orjson refuses and Python's json takes: escapes that spell half of a surrogate pair."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        msg = "the record is not UTF-8: publish JSON in UTF-8"
+        raise MalformedRecordError(msg) from None
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        msg = "the record is not JSON: publish a JSON object"
+        raise MalformedRecordError(msg) from None
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _faults(exc: ValidationError) -> str:
+    """Name the fields at fault and the kind of fault, never a value: values are people's words."""
+    faults = [
+        f"{'.'.join(str(step) for step in fault['loc']) or 'record'}: {fault['type']}"
+        for fault in exc.errors(include_url=False, include_context=False, include_input=False)
+    ]
+    more = len(faults) - _MAX_FAULTS_NAMED
+    named = "; ".join(faults[:_MAX_FAULTS_NAMED])
+    return f"wrong or missing fields: {named}" + (f" (and {more} more)" if more > 0 else "")
+
+
+def _json_type(value: object) -> str:
+    names: Mapping[type, str] = {list: "array", str: "string", bool: "boolean", type(None): "null"}
+    return names.get(type(value), "number")

@@ -1,0 +1,159 @@
+"""How to reach a broker, and clients that are always closed again.
+
+Everything in this package that talks to Kafka takes a `Connection` and opens its clients through it, so that the
+address, the credentials, the time limit and the error for "nobody is there" exist once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import collect_hosts
+from aiokafka.errors import KafkaError
+
+from topics.errors import BrokerUnreachableError
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+
+#: How long the broker may hold a fetch without data, in milliseconds. The embedded broker does not wake a waiting fetch
+#: when data arrives, so this is also the most it adds to the latency of a record there.
+FETCH_WAIT_MS = 50
+_RETRY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where the brokers are and how to be let in.
+
+    `bootstrap_servers` is `host:port`, several with commas between. `limit_s` is how long, in seconds, to keep trying
+    for a first answer, and how long one request may then take. TLS needs an `ssl_context` that is ready to use; SASL
+    needs a mechanism with either a name and password or a token provider (an `aiokafka.abc.AbstractTokenProvider`).
+    """
+
+    bootstrap_servers: str
+    limit_s: float = 10.0
+    client_id: str = "turngate"
+    security_protocol: SecurityProtocol = "PLAINTEXT"
+    ssl_context: ssl.SSLContext | None = field(default=None, repr=False)
+    sasl_mechanism: SaslMechanism = "PLAIN"
+    sasl_username: str | None = field(default=None, repr=False)
+    sasl_password: str | None = field(default=None, repr=False)
+    sasl_token_provider: Any = field(default=None, repr=False)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments that every aiokafka client shares."""
+        arguments: dict[str, Any] = {
+            "bootstrap_servers": self.bootstrap_servers,
+            "client_id": self.client_id,
+            "request_timeout_ms": max(1, int(self.limit_s * 1000)),
+            "security_protocol": self.security_protocol,
+            "ssl_context": self.ssl_context,
+        }
+        if self.security_protocol.startswith("SASL"):
+            arguments |= {
+                "sasl_mechanism": self.sasl_mechanism,
+                "sasl_plain_username": self.sasl_username,
+                "sasl_plain_password": self.sasl_password,
+                "sasl_oauth_token_provider": self.sasl_token_provider,
+            }
+        return arguments
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[AIOKafkaClient]:
+        """Yield a bare client for requests of one's own; it asks for no topic's metadata by name.
+
+        Raises:
+            BrokerUnreachableError: nobody answered within `limit_s`.
+        """
+        client = AIOKafkaClient(**self.arguments())
+        async with self._opened(client.bootstrap, client.close):
+            yield client
+
+    @asynccontextmanager
+    async def producer(self, **options: Any) -> AsyncIterator[AIOKafkaProducer]:
+        """Yield a started producer that waits for all in-sync replicas; `options` are aiokafka's.
+
+        Raises:
+            BrokerUnreachableError: nobody answered within `limit_s`.
+        """
+        producer = AIOKafkaProducer(**self.arguments(), acks="all", **options)
+        async with self._opened(producer.start, producer.stop):
+            yield producer
+
+    @asynccontextmanager
+    async def consumer(self, **options: Any) -> AsyncIterator[AIOKafkaConsumer]:
+        """Yield a started consumer without a group, assigned to nothing yet; `options` are aiokafka's.
+
+        Where an offset it wants is no longer there it goes on with the oldest record that is.
+
+        Raises:
+            BrokerUnreachableError: nobody answered within `limit_s`.
+        """
+        consumer = AIOKafkaConsumer(
+            **self.arguments(),
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=FETCH_WAIT_MS,
+            **options,
+        )
+        async with self._opened(consumer.start, consumer.stop):
+            yield consumer
+
+    def unreachable(self, why: str = "") -> BrokerUnreachableError:
+        """Return the error that says nobody answers here, and what to do about it."""
+        return BrokerUnreachableError(
+            f"No Kafka broker answered at {self.bootstrap_servers} within {self.limit_s:g} s{why and f' ({why})'}. "
+            "Check the address and the security settings, or start a broker: `turngate up` brings one along. "
+            "Another address is given with --broker host:port or TURNGATE_BROKER."
+        )
+
+    @asynccontextmanager
+    async def _opened(
+        self, start: Callable[[], Awaitable[None]], stop: Callable[[], Awaitable[None]]
+    ) -> AsyncIterator[None]:
+        try:
+            await self._start(start)
+            yield
+        finally:
+            await stop()
+
+    async def _start(self, start: Callable[[], Awaitable[None]]) -> None:
+        """Try until the limit: a broker that is just starting refuses, or accepts and hangs up."""
+        why = ""
+        try:
+            async with asyncio.timeout(self.limit_s):
+                while True:
+                    try:
+                        # The bare port first, because aiokafka logs an error for every refused connection.
+                        await self._await_open_port()
+                        await start()
+                    except (KafkaError, OSError) as error:
+                        why = type(error).__name__
+                        await asyncio.sleep(_RETRY_S)
+                    else:
+                        return
+        except TimeoutError:
+            raise self.unreachable(why) from None
+
+    async def _await_open_port(self) -> None:
+        error: OSError | None = None
+        for host, port, _ in collect_hosts(self.bootstrap_servers):
+            try:
+                _, writer = await asyncio.open_connection(host, port)
+            except OSError as refused:
+                error = refused
+                continue
+            writer.close()
+            return
+        raise error or OSError("no address given")

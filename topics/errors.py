@@ -1,0 +1,42 @@
+"""What can go wrong with records and topics.
+
+    TopicsError
+    ├── WireError                 a record's bytes are not what its topic carries
+    │   ├── MalformedRecordError    not JSON, not an object, not UTF-8, a tombstone, a missing or wrong field
+    │   └── UnsupportedVersionError a `v` this build does not know
+    ├── RecordTooLargeError       a record would exceed what the broker accepts
+    ├── TopicLayoutError          topics are missing, or have the wrong partitions or cleanup
+    └── BrokerUnreachableError    no broker answered at the address given
+
+No message of these errors quotes a record's content: fields are named, values are not.
+"""
+
+from __future__ import annotations
+
+
+class TopicsError(Exception):
+    """Base of every error this package raises."""
+
+
+class WireError(TopicsError):
+    """A record's bytes are not what its topic carries."""
+
+
+class MalformedRecordError(WireError):
+    """The bytes cannot be read as the topic's record: says which fields are wrong, never what they contain."""
+
+
+class UnsupportedVersionError(WireError):
+    """The record's `v` is newer than this build knows: upgrade this process, or lower the writer's version."""
+
+
+class RecordTooLargeError(TopicsError):
+    """The encoded record would exceed the broker's limit for one record."""
+
+
+class TopicLayoutError(TopicsError):
+    """Topics are missing or laid out differently than turngate needs: says which, and the command that mends it."""
+
+
+class BrokerUnreachableError(TopicsError):
+    """No Kafka broker answered at the given address within the limit."""

@@ -1,0 +1,119 @@
+"""The table of topics: what each carries, how it is kept, who writes it (design §2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Discriminator, Tag, TypeAdapter
+
+from topics import records
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DAY_S = 86_400
+DEFAULT_PREFIX = "turngate."
+#: Partitions of `deployments` and `workers`: each is read as a whole, in order.
+SINGLE = 1
+
+
+def _request_type(value: object) -> str:
+    kind = value.get("type", "turn") if isinstance(value, dict) else getattr(value, "type", "turn")
+    return kind if isinstance(kind, str) else ""
+
+
+#: What `requests` carries: a record without a `type` is a turn.
+Request = Annotated[
+    Annotated[records.TurnRequest, Tag("turn")] | Annotated[records.CancelTurn, Tag("cancel")],
+    Discriminator(_request_type),
+]
+
+REQUEST: TypeAdapter[records.TurnRequest | records.CancelTurn] = TypeAdapter(Request)
+RELEASED: TypeAdapter[records.ReleasedFrame] = TypeAdapter(records.ReleasedFrame)
+MODEL_FRAME: TypeAdapter[records.ModelFrame] = TypeAdapter(records.ModelFrame)
+PROMPT_REQUEST: TypeAdapter[records.PromptRequest] = TypeAdapter(records.PromptRequest)
+CANCEL_CALL: TypeAdapter[records.CancelCall] = TypeAdapter(records.CancelCall)
+DEAD_LETTER: TypeAdapter[records.DeadLetter] = TypeAdapter(records.DeadLetter)
+
+Writer = Literal["callers", "turn worker", "model runner", "tool runner", "operator", "any worker"]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One row of the table.
+
+    `shape` checks the topic's records; `per_turn` topics have the pipeline's partition count and are keyed by thread,
+    others have one partition; `retention_s` is in seconds, None where the topic is compacted; a `sensitive` topic holds
+    text that no control has passed, and readers must be denied it.
+    """
+
+    name: str
+    shape: TypeAdapter[Any]
+    writers: tuple[Writer, ...]
+    retention_s: int | None
+    per_turn: bool = True
+    sensitive: bool = True
+
+    @property
+    def cleanup(self) -> Literal["delete", "compact"]:
+        """Kafka's `cleanup.policy` for this topic."""
+        return "compact" if self.retention_s is None else "delete"
+
+
+REQUESTS = Topic("requests", REQUEST, ("callers",), 7 * DAY_S)
+PROMPTS = Topic("prompts", PROMPT_REQUEST, ("turn worker",), DAY_S)
+FRAMES = Topic("frames", MODEL_FRAME, ("model runner",), DAY_S)
+CANCELS = Topic("cancels", CANCEL_CALL, ("turn worker",), DAY_S)
+TOOL_CALLS = Topic("tool-calls", TypeAdapter(records.ToolCallRequest), ("turn worker",), DAY_S)
+TOOL_RESULTS = Topic("tool-results", TypeAdapter(records.ToolResult), ("tool runner",), DAY_S)
+RELEASED_FRAMES = Topic("released", RELEASED, ("turn worker",), 7 * DAY_S, sensitive=False)
+USAGE = Topic("usage", TypeAdapter(records.UsageRecord), ("turn worker",), 30 * DAY_S, sensitive=False)
+DECISIONS = Topic("decisions", TypeAdapter(records.Decision), ("turn worker",), 400 * DAY_S, sensitive=False)
+DEPLOYMENTS = Topic(
+    "deployments", TypeAdapter(records.Deployment), ("operator",), None, per_turn=False, sensitive=False
+)
+WORKERS = Topic("workers", TypeAdapter(records.WorkerStatus), ("any worker",), None, per_turn=False, sensitive=False)
+DEAD_LETTERS = Topic("dead-letters", DEAD_LETTER, ("any worker",), 14 * DAY_S)
+
+TOPICS: tuple[Topic, ...] = (
+    REQUESTS,
+    PROMPTS,
+    FRAMES,
+    CANCELS,
+    TOOL_CALLS,
+    TOOL_RESULTS,
+    RELEASED_FRAMES,
+    USAGE,
+    DECISIONS,
+    DEPLOYMENTS,
+    WORKERS,
+    DEAD_LETTERS,
+)
+BY_NAME: Mapping[str, Topic] = {topic.name: topic for topic in TOPICS}
+
+#: Roles that keep a journal; each journal is the changelog topic of a Faust table, partitioned like the turn topics.
+JournalRole = Literal["turns", "models"]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of topics and groups under one `prefix`, so that several pipelines can share a broker."""
+
+    prefix: str = DEFAULT_PREFIX
+
+    def topic(self, topic: Topic) -> str:
+        """Return the full name of `topic`."""
+        return self.prefix + topic.name
+
+    def group(self, role: JournalRole) -> str:
+        """Return the consumer group of the workers of `role`; also the Faust app's id."""
+        return f"{self.prefix}{role}"
+
+    def journal(self, role: JournalRole) -> str:
+        """Return the topic that the journal of `role` is kept in: the name Faust gives to the table's changelog."""
+        return f"{self.group(role)}-journal-changelog"
+
+    def short(self, full_name: str) -> str:
+        """Return the name of a topic without the prefix."""
+        return full_name.removeprefix(self.prefix)

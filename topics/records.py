@@ -1,0 +1,341 @@
+"""Every record that flows through turngate, one frozen model each (design §3).
+
+Wire rules: JSON, snake_case, `v` names the version of the record's shape, fields this build does not know are ignored.
+Offsets and lengths of text count Unicode code points. Times are seconds since the Unix epoch.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
+
+from topics.content import Frozen, Message, Part, Prompt, ToolCall, ToolDefinition, Usage, User
+from topics.ids import Id, TurnKey
+from topics.text import Text
+
+#: The newest record version this build reads and writes.
+WIRE_VERSION = 1
+
+Delivery: TypeAlias = Literal["stream", "final"]
+
+
+class Record(Frozen):
+    """Base of every record: `v` is the version of its shape."""
+
+    v: Literal[1] = 1
+
+
+class TurnRecord(Record):
+    """Base of every record about one turn."""
+
+    tenant: Id = "default"
+    thread_id: Id
+    turn_id: Id
+
+    @property
+    def turn(self) -> TurnKey:
+        """The identity of the turn this record is about."""
+        return TurnKey(self.tenant, self.thread_id, self.turn_id)
+
+
+# -- requests ---------------------------------------------------------------------------------------------------------
+
+
+def _parts(value: object) -> object:
+    """Accept a bare text where parts are wanted: most messages are one."""
+    return [{"type": "text", "text": value}] if isinstance(value, str) else value
+
+
+class TurnRequest(TurnRecord):
+    """A caller asks for one turn: a user's `message` to `agent`, to be answered on `released`.
+
+    `history` or `tools` make the turn stateless: the caller owns the conversation and runs the tools. `deadline_s` is
+    the longest the whole turn may take, in seconds from its acceptance. `delivery="final"` asks for the terminal frame
+    only.
+    """
+
+    type: Literal["turn"] = "turn"
+    agent: Id = "default"
+    channel: Id = "default"
+    user: User | None = None
+    message: Annotated[tuple[Part, ...], BeforeValidator(_parts), Field(min_length=1)]
+    history: tuple[Message, ...] | None = None
+    tools: tuple[ToolDefinition, ...] | None = None
+    system: Text | None = None
+    model: str | None = None
+    params: dict[str, Any] | None = None
+    delivery: Delivery = "stream"
+    deadline_s: PositiveFloat | None = None
+    attributes: dict[str, Any] | None = None
+
+
+class CancelTurn(TurnRecord):
+    """A caller ends an open turn; one that is closed or unknown stays as it is."""
+
+    type: Literal["cancel"] = "cancel"
+
+
+# -- model calls ------------------------------------------------------------------------------------------------------
+
+
+class CallRecord(TurnRecord):
+    """Base of every record about one attempt of one step's model call."""
+
+    step: NonNegativeInt = 0
+    attempt: NonNegativeInt = 0
+
+
+class PromptRequest(CallRecord):
+    """The derived prompt of one attempt: what the model runner sends to the model.
+
+    `partition` is where the answer's frames must go on `frames`.
+    """
+
+    partition: NonNegativeInt
+    agent: Id = "default"
+    prompt: Prompt
+    tools: tuple[ToolDefinition, ...] | None = None
+    model: str | None = None
+    params: dict[str, Any] | None = None
+    deadline_at: float | None = None
+
+
+class CancelCall(CallRecord):
+    """The turn worker no longer wants this attempt's answer: stop the call."""
+
+    partition: NonNegativeInt
+
+
+class ToolCallDelta(Frozen):
+    """A piece of a tool call: pieces with the same `index` belong together, their `arguments` in order of arrival."""
+
+    index: NonNegativeInt = 0
+    id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+
+
+class ModelError(Frozen):
+    """Why a model call failed: `type` names the kind, `message` is the provider's wording and never released."""
+
+    type: str = "ModelFailedError"
+    message: str | None = None
+    retryable: bool = False
+
+
+class ModelFrame(CallRecord):
+    """One record of an attempt's raw output.
+
+    `seq` counts from 0 without gaps within an attempt. A frame may carry several of its payloads at once, or none.
+    `seq` is None only when a model runner reports a call that it found started and never finished. Text may end in half
+    of a surrogate pair whose other half opens the next frame's.
+    """
+
+    seq: NonNegativeInt | None
+    text: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_call_delta: ToolCallDelta | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    error: ModelError | None = None
+
+
+# -- tools ------------------------------------------------------------------------------------------------------------
+
+
+class ToolCallRequest(CallRecord):
+    """One tool call of a step, published once the step's chain has passed it."""
+
+    partition: NonNegativeInt
+    call: ToolCall
+    agent: Id = "default"
+    deadline_at: float | None = None
+
+
+class ToolResult(CallRecord):
+    """What a tool answered to `tool_call_id`; `error` says that the call failed and why, for the model to read."""
+
+    tool_call_id: str
+    content: Text | tuple[Part, ...] | None = None
+    error: Text | None = None
+
+
+# -- released ---------------------------------------------------------------------------------------------------------
+
+ErrorName: TypeAlias = Literal[
+    "ProcessorFailedError",
+    "ModelFailedError",
+    "TurnTimeoutError",
+    "FrameGapError",
+    "AnswerTooLargeError",
+    "InvalidRequestError",
+]
+Phase: TypeAlias = Literal["governance", "pre", "input", "model", "output", "post"]
+
+
+class ReleasedRecord(CallRecord):
+    """Base of every frame on `released`: `offset` is where `text` starts in its step's released text."""
+
+    offset: NonNegativeInt = 0
+
+
+class TextFrame(ReleasedRecord):
+    """Text the reader may show: goes at `offset` of step `step`, attempt `attempt`."""
+
+    kind: Literal["text"] = "text"
+    text: Text
+
+
+class ResetFrame(ReleasedRecord):
+    """A new attempt of this step began: drop the text of earlier ones."""
+
+    kind: Literal["reset"] = "reset"
+
+
+class PostprocessCompleteFrame(ReleasedRecord):
+    """The final version of the whole reply, sent only if post-processing changed it."""
+
+    kind: Literal["postprocess-complete"] = "postprocess-complete"
+    text: Text
+
+
+class CompletedFrame(ReleasedRecord):
+    """The turn ended well. `reply` is all steps' settled text in order.
+
+    A reply too long for one record is not repeated here: `reply` is then None, and `length` (code points) and `sha256`
+    (hex, of the UTF-8 bytes) let the reader check what it has. `length` is always given.
+    """
+
+    kind: Literal["completed"] = "completed"
+    reply: Text | None = None
+    length: NonNegativeInt
+    sha256: str | None = None
+    finish_reason: str
+    refusal: Text | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+
+
+class BlockedFrame(ReleasedRecord):
+    """A pre-processor answered in place of the model: `response` is the reply."""
+
+    kind: Literal["blocked"] = "blocked"
+    response: Text
+    processor: str
+
+
+class RejectedFrame(ReleasedRecord):
+    """An output processor refused the answer; why is on `decisions`, not here."""
+
+    kind: Literal["rejected"] = "rejected"
+    error: Literal["OutputRejectedError"] = "OutputRejectedError"
+    processor: str
+
+
+class FailedFrame(ReleasedRecord):
+    """The turn could not be answered. `message` says what happened and what to do, without content."""
+
+    kind: Literal["failed"] = "failed"
+    error: ErrorName
+    phase: Phase | None = None
+    processor: str | None = None
+    message: str
+
+
+class CancelledFrame(ReleasedRecord):
+    """The caller ended the turn; `usage` is what it had cost by then, if known."""
+
+    kind: Literal["cancelled"] = "cancelled"
+    usage: Usage | None = None
+
+
+TerminalFrame: TypeAlias = CompletedFrame | BlockedFrame | RejectedFrame | FailedFrame | CancelledFrame
+TERMINAL_KINDS = frozenset({"completed", "blocked", "rejected", "failed", "cancelled"})
+ReleasedFrame: TypeAlias = Annotated[
+    TextFrame | ResetFrame | PostprocessCompleteFrame | TerminalFrame, Field(discriminator="kind")
+]
+
+
+# -- bookkeeping ------------------------------------------------------------------------------------------------------
+
+
+class UsageRecord(CallRecord):
+    """What one model call cost. Written at least once with identical bytes; count by `id` (turn/step/attempt)."""
+
+    id: str
+    agent: Id
+    user_id: str | None = None
+    model: str | None = None
+    usage: Usage
+    estimated: bool = False
+    outcome: Literal["completed", "rejected", "failed", "cancelled"]
+    at: float
+
+
+class Decision(TurnRecord):
+    """What one processor decided about a turn, without content.
+
+    `changes` counts what it rewrote, `time_ms` is how long it ran, `error` the class name of what it threw.
+    """
+
+    step: NonNegativeInt = 0
+    attempt: NonNegativeInt = 0
+    phase: Phase
+    processor: str
+    version: str
+    verdict: Literal["pass", "replace", "reject", "proceed", "block", "skipped", "failed"]
+    changes: NonNegativeInt = 0
+    time_ms: NonNegativeFloat = 0.0
+    error: str | None = None
+    at: float
+
+
+class Deployment(Record):
+    """Which version of a processor is active (design §8)."""
+
+    kind: Literal["governance", "pre", "input", "output", "post"]
+    name: str
+    version: str
+    digest: str
+    active: bool = True
+    priority: float = 100
+    config: dict[str, Any] | None = None
+    agents: tuple[str, ...] | None = None
+    tenants: tuple[str, ...] | None = None
+    on_failure: Literal["skip", "fail", "block"] | None = None
+    by: str
+    at: float
+
+
+class WorkerStatus(Record):
+    """What one worker is, runs and could run."""
+
+    worker: str
+    role: Literal["turns", "models", "tools"]
+    started_at: float
+    seen_at: float
+    active: tuple[str, ...] = ()
+    available: tuple[str, ...] = ()
+
+
+class DeadLetter(Record):
+    """A record that could not be taken: where it was, and why. Holds no content: the record itself stays where it was.
+
+    `origin_offset` in `origin_topic`/`origin_partition` is where the refused record is read again, for as long as that
+    topic retains it.
+    """
+
+    id: str
+    origin_topic: str
+    origin_partition: NonNegativeInt
+    origin_offset: NonNegativeInt
+    error: str
+    reason: str
+    tenant: str | None = None
+    thread_id: str | None = None
+    turn_id: str | None = None
+    worker: str
+    at: float
+    size: NonNegativeInt = 0
