@@ -12,11 +12,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from processors.chain import RUNS, CallResult, Chain, M, O, R, Returned, Threw
+from processors.chain import RUNS, CallResult, Chain, O, R, Returned, Threw
 from processors.declare import Processor
 from processors.errors import MalformedVerdictError
 
 _log = logging.getLogger(__name__)
+
+# `sys.exit()` in a processor is a failure of it, not a request to end the worker.
+_FAILURES = (Exception, SystemExit)
 
 #: Calls a processor with its subject and context under some limit, and never raises for what the processor does.
 Invoke: TypeAlias = Callable[[Processor, Any, Any], Awaitable[CallResult]]
@@ -26,7 +29,7 @@ def call_sync(processor: Processor, subject: object, context: object) -> CallRes
     """Call a sync processor here and now, for as long as it takes."""
     try:
         value = processor.call(subject, context)
-    except (Exception, SystemExit) as error:  # `sys.exit()` in a processor is a failure of it, not a request
+    except _FAILURES as error:
         return threw(processor, error)
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
@@ -50,7 +53,7 @@ async def call_async(processor: Processor, subject: object, context: object) -> 
         if task is not None and task.cancelling() > cancels:
             raise
         return threw(processor, error)
-    except (Exception, SystemExit) as error:  # as above
+    except (*_FAILURES, KeyboardInterrupt) as error:  # Ctrl-C never arrives as one in a task: asyncio sees to that
         return threw(processor, error)
 
 
@@ -62,7 +65,11 @@ async def call_directly(processor: Processor, subject: object, context: object) 
 
 
 async def run_chain(
-    chain: Chain[M, R, O], step: R | O, invoke: Callable[[M, Any, Any], Awaitable[CallResult]], clock: Callable[[], float]
+    chain: Chain[Processor, R, O],
+    step: R | O,
+    invoke: Invoke,
+    clock: Callable[[], float],
+    on_step: Callable[[R], None] | None = None,
 ) -> O:
     """Drive a run to its outcome.
 
@@ -71,11 +78,14 @@ async def run_chain(
         step: what `chain.open(...)` gave, or a run that was begun elsewhere.
         invoke: calls one member.
         clock: returns seconds that only go forward; used for the reports.
+        on_step: told of the run before each call but the first.
     """
     while isinstance(step, RUNS):
         started = clock()
         result = await invoke(chain.member(step), step.subject, step.context)
         step = chain.take(step, result, (clock() - started) * 1000)
+        if on_step is not None and isinstance(step, RUNS):
+            on_step(step)
     return step
 
 

@@ -40,14 +40,14 @@ from processors.policy import FailurePolicy
 from processors.verdicts import Block, Pass, Proceed, Reject, Replace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Returned:
     """A processor answered `value`, whatever that is."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Threw:
     """A processor gave no answer; `error` is the class name of the reason."""
 
@@ -57,7 +57,7 @@ class Threw:
 CallResult: TypeAlias = Returned | Threw
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OutputRun:
     """A run of an output chain: the next member sees `subject`; each member before it left a report."""
 
@@ -70,7 +70,7 @@ class OutputRun:
         return self.subject.context
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InputRun:
     """A run of an input chain: the next member sees `subject`; each member before it left a report."""
 
@@ -79,7 +79,7 @@ class InputRun:
     reports: tuple[Report, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PreRun:
     """A run of a chain of pre-processors: the next member sees `subject`; each member before it left a report."""
 

@@ -34,7 +34,7 @@ def text_of(parts: tuple[Part, ...]) -> str:
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TurnContext:
     """The turn a processor runs for.
 
@@ -63,7 +63,7 @@ class TurnContext:
         return f"{self.tenant}/{self.thread_id}/{self.turn_id}/{self.step}/{self.attempt}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """A model's answer of one step, as an output processor sees it.
 
@@ -81,7 +81,7 @@ class Answer:
     context: TurnContext = field(default_factory=TurnContext)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IncomingMessage:
     """A user's message, as a pre-processor sees it: `metadata` is what earlier pre-processors said."""
 
@@ -97,7 +97,7 @@ class IncomingMessage:
         return text_of(self.message)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reply:
     """A turn's final reply, as a post-processor sees it: `text`, and the `message` it answers as the user sent it."""
 

@@ -183,6 +183,8 @@ def _module(name: str, spec: str, paths: Sequence[str | Path]) -> object:
     """Import a module, or say why that failed."""
     try:
         return importlib.import_module(name)
+    except DepsError as error:  # a `Deps` was there, and is wrong: that error says it all but where
+        raise type(error)(f"{spec}: {error}") from error
     except (Exception, SystemExit) as error:  # importing runs the module: anything may come of it
         where = f" and {', '.join(map(str, paths))}" if paths else ""
         absent = error.name if isinstance(error, ModuleNotFoundError) else None
@@ -191,7 +193,12 @@ def _module(name: str, spec: str, paths: Sequence[str | Path]) -> object:
             if absent is not None and (name == absent or name.startswith(f"{absent}."))
             else "The module was found, but fails while it is imported: mend that, then start again."
         )
-        raise DepsImportError(f"{spec}: cannot import {name!r}: {type(error).__name__}: {error}. {hint}") from error
+        raise DepsImportError(f"{spec}: cannot import {name!r}: {type(error).__name__}: {_sentence(error)} {hint}") from error
+
+
+def _sentence(error: BaseException) -> str:
+    """Return the message of an error, ended with one full stop."""
+    return f"{error}".rstrip(".") + "."
 
 
 def _attribute(module: object, attribute: str, spec: str) -> object:

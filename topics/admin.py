@@ -101,8 +101,7 @@ class TopicAdmin:
         Raises:
             TopicLayoutError: `partitions` is None, and there is no `requests` to tell.
         """
-        async with self._connection.client() as client:
-            existing = await self._describe(client)
+        existing = await self.describe()
         if partitions is None:
             partitions = self._pipeline_partitions(existing)
         return findings(wanted_layout(self._names, partitions), existing)
@@ -113,8 +112,7 @@ class TopicAdmin:
         Raises:
             TopicLayoutError: some are not; names each, and what to do.
         """
-        async with self._connection.client() as client:
-            existing = await self._describe(client)
+        existing = await self.describe()
         partitions = self._pipeline_partitions(existing)
         _refuse(findings(wanted_layout(self._names, partitions), existing))
         return partitions
@@ -125,20 +123,26 @@ class TopicAdmin:
         Raises:
             TopicLayoutError: there is no `requests`.
         """
+        return self._pipeline_partitions(await self.describe())
+
+    async def describe(self) -> dict[str, TopicState]:
+        """Return every topic that exists under the prefix, by name, whether a pipeline needs it or not."""
         async with self._connection.client() as client:
-            return self._pipeline_partitions(await self._describe(client))
+            return await self._describe(client)
 
     async def list(self) -> list[TopicRow]:
         """Return the topics that exist under the prefix and belong to a pipeline, in the order of design §2."""
-        async with self._connection.client() as client:
-            existing = await self._describe(client)
+        existing = await self.describe()
         known = [existing[layout.name] for layout in wanted_layout(self._names, 1) if layout.name in existing]
         places = [TopicPartition(state.name, number) for state in known for number in range(state.partitions)]
         records: dict[str, int] = {}
         if places:
-            async with self._connection.consumer() as consumer:
-                ends = await consumer.end_offsets(places)
-                starts = await consumer.beginning_offsets(places)
+            try:
+                async with self._connection.consumer() as consumer:
+                    ends = await consumer.end_offsets(places)
+                    starts = await consumer.beginning_offsets(places)
+            except KafkaError as error:
+                raise self._connection.unreachable(type(error).__name__) from error
             for place in places:
                 records[place.topic] = records.get(place.topic, 0) + max(0, ends[place] - starts[place])
         return [_row(state, records[state.name]) for state in known]
@@ -174,7 +178,9 @@ class TopicAdmin:
     async def _create(self, client: AIOKafkaClient, layouts: Sequence[TopicLayout], replication: int) -> None:
         if not layouts:
             return
-        wish = [(one.name, one.partitions, replication, [], list(one.configs.items())) for one in layouts]
+        wish: list[tuple[str, int, int, Sequence[Any], Sequence[tuple[str, str]]]] = [
+            (one.name, one.partitions, replication, [], list(one.configs.items())) for one in layouts
+        ]
         request = CreateTopicsRequest(
             create_topic_requests=wish, timeout=int(self._connection.limit_s * 1000), validate_only=False
         )
@@ -206,6 +212,7 @@ class TopicAdmin:
                 f"Created, but without a leader after {self._connection.limit_s:g} s: {', '.join(sorted(waiting))}. "
                 "Look at the brokers' health, then run `turngate topics check`."
             ) from None
+
     async def _ask(self, client: AIOKafkaClient, request: Any, *, controller: bool = False) -> Any:
         """Return the answer of one broker, the controller where only that one may answer."""
         chosen = client.cluster.controller if controller else None

@@ -17,6 +17,7 @@ import logging
 import uuid
 from collections import OrderedDict
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from aiokafka import TopicPartition
@@ -25,14 +26,14 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from topics import codec
 from topics.admin import TopicAdmin
 from topics.connection import Connection
-from topics.errors import MalformedRecordError, RecordTooLargeError, TopicsError, WireError
+from topics.errors import RecordTooLargeError, TopicsError, WireError
 from topics.fold import TurnView, fold
 from topics.ids import TurnKey
 from topics.names import RELEASED, RELEASED_FRAMES, REQUESTS, Names
-from topics.records import TERMINAL_KINDS, CancelTurn, ReleasedFrame, TurnRequest
+from topics.records import CancelTurn, ReleasedFrame, TurnRequest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
     from types import TracebackType
 
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
@@ -125,8 +126,8 @@ class TurnClient:
 
         Frames published before the call are yielded too, as long as the broker keeps them. Show texts as they come, and
         drop a step's text on `reset`; see `topics.fold` for what else holds. `turn` may also be a `turn_id`, or what
-        `str(turn)` gives: of a bare `turn_id` that this client did not submit, all partitions are searched for the first
-        turn of that name.
+        `str(turn)` gives. For a bare `turn_id` that this client did not submit, all partitions are searched for the
+        first turn of that name.
 
         Raises:
             TimeoutError: nothing of the turn came for `timeout_s` seconds.
@@ -148,15 +149,156 @@ class TurnClient:
 
     async def watch(self, turn: TurnKey | str, *, timeout_s: float | None = None) -> AsyncGenerator[TurnView, None]:
         """Yield the state of `turn` after every frame that changes it; otherwise as `follow`."""
-        key = self._find(turn)
-        view = None if key is None else TurnView(key)
-        starts = dict.fromkeys(range(self.partitions), 0) if key is None else self._places(key)
-        rewound_at = None if any(starts.values()) else -1
+        wanted = self._find(turn)
+        starts = self._reading_starts(wanted)
+        view = TurnView(wanted) if isinstance(wanted, TurnKey) else None
+        # From which offset on all of the turn has been read: only then is a contradiction one.
+        whole_from = None if any(starts.values()) else 0
         async with self._reading(starts) as consumer:
-            async with aclosing(self._records(consumer, timeout_s, lambda: view)) as records:
-                async for record, frame in records:
-                    if view is None and frame.turn_id == turn:
-                        view = TurnView(frame.turn)
-                    if view is None:
+            quiet_since = asyncio.get_running_loop().time()
+            while True:
+                for record in await self._poll(consumer):
+                    frame = self._frame_of(record, view.turn if view else wanted)
+                    if frame is None:
                         continue
-                    view = fold(view, frame)
+                    quiet_since = asyncio.get_running_loop().time()
+                    view = fold(view or TurnView(frame.turn), frame)
+                    if view.news:
+                        yield view
+                    if view.closed:
+                        return
+                    if whole_from is None and (view.pending or view.contradicted):
+                        # An ending without its text: the turn began earlier than where this reader began, for example
+                        # because another process had submitted it before. Read it all, once.
+                        whole_from = record.offset
+                        await consumer.seek_to_beginning()
+                        break
+                    if view.contradicted and whole_from is not None and record.offset >= whole_from:
+                        raise ContradictedTextError(
+                            f"The released frames of turn {view.turn} disagree about its text at {record.topic}/"
+                            f"{record.partition}, offset {record.offset}: discard what was shown of it, and look for a "
+                            "second pipeline that writes to this prefix."
+                        )
+                if timeout_s is not None and asyncio.get_running_loop().time() - quiet_since > timeout_s:
+                    raise TimeoutError(
+                        f"Nothing of turn {turn} was released for {timeout_s:g} s: do a turn worker and a model runner "
+                        f"run on {self._connection.bootstrap_servers} with the prefix {self._names.prefix!r}?"
+                    )
+
+    async def follow_all(self, *, from_beginning: bool = False) -> AsyncGenerator[ReleasedFrame, None]:
+        """Yield what is released of all turns, each folded, until the caller stops; from now on, or all that is kept.
+
+        Of a turn that began before, texts are not shown, as what precedes them is missing: only its terminal frame is.
+        """
+        starts = dict.fromkeys(range(self.partitions), 0)
+        if not from_beginning:
+            starts = await self._ends(starts)
+        views: OrderedDict[TurnKey, TurnView] = OrderedDict()
+        async with self._reading(starts) as consumer:
+            while True:
+                for record in await self._poll(consumer):
+                    frame = self._frame_of(record, None)
+                    if frame is None:
+                        continue
+                    view = fold(views.get(frame.turn) or TurnView(frame.turn), frame)
+                    for news in view.news:
+                        yield news
+                    if view.pending and not view.closed:
+                        yield view.pending
+                        view = replace(view, terminal=view.pending)
+                    if view.closed:
+                        # All that is needed from now on is to know that it ended.
+                        view = TurnView(view.turn, pending=view.pending, terminal=view.terminal)
+                    views[frame.turn] = view
+                    views.move_to_end(frame.turn)
+                    if len(views) > REMEMBERED_TURNS:
+                        views.popitem(last=False)
+
+    def _running(self) -> tuple[AIOKafkaProducer, AIOKafkaConsumer, int]:
+        if self._started is None:
+            raise RuntimeError("this TurnClient is not open: use it inside `async with TurnClient(...) as client:`")
+        return self._started
+
+    def _find(self, turn: TurnKey | str) -> TurnKey | str:
+        """Return the identity of `turn`, or its bare id if only that is known."""
+        if isinstance(turn, TurnKey):
+            return turn
+        if "/" in turn:
+            return TurnKey.parse(turn)
+        return next((mine for mine in reversed(self._starts) if mine.turn_id == turn), turn)
+
+    def _partition(self, turn: TurnKey) -> int:
+        return turn.thread.partition(self.partitions)
+
+    def _reading_starts(self, turn: TurnKey | str) -> dict[int, int]:
+        """Return where to start reading, by partition, so that nothing of `turn` is missed."""
+        if isinstance(turn, TurnKey):
+            return {self._partition(turn): self._starts.get(turn, 0)}
+        return dict.fromkeys(range(self.partitions), 0)
+
+    async def _ends(self, partitions: Iterable[int]) -> dict[int, int]:
+        """Return the end of each of these partitions of `released`."""
+        places = [TopicPartition(self._released, number) for number in partitions]
+        try:
+            ends = await self._running()[1].end_offsets(places)
+        except KafkaError as error:
+            raise self._connection.unreachable(type(error).__name__) from error
+        return {place.partition: offset for place, offset in ends.items()}
+
+    async def _publish(self, record: TurnRequest | CancelTurn) -> None:
+        producer = self._running()[0]
+        turn = record.turn
+        value = codec.encode(record)
+        try:
+            await producer.send_and_wait(
+                self._requests, value, key=turn.thread.encode(), partition=self._partition(turn)
+            )
+        except MessageSizeTooLargeError as error:
+            raise RecordTooLargeError(
+                f"Turn {turn} was not submitted: its request has {len(value)} bytes, and a record must stay below "
+                "1 MB. Send images and files by url, or shorten the history."
+            ) from error
+        except KafkaError as error:
+            raise self._connection.unreachable(type(error).__name__) from error
+
+    @asynccontextmanager
+    async def _reading(self, starts: Mapping[int, int]) -> AsyncIterator[AIOKafkaConsumer]:
+        """Yield a consumer of `released` that starts at these offsets; one behind the oldest record starts there."""
+        self._running()
+        async with self._connection.consumer() as consumer:
+            places = {TopicPartition(self._released, number): offset for number, offset in starts.items()}
+            consumer.assign(list(places))
+            for place, offset in places.items():
+                consumer.seek(place, offset)
+            yield consumer
+
+    async def _poll(self, consumer: AIOKafkaConsumer) -> list[ConsumerRecord]:
+        """Return what has come, or nothing after a moment."""
+        self._running()
+        try:
+            batches = await consumer.getmany(timeout_ms=_POLL_MS)
+        except KafkaError as error:
+            raise self._connection.unreachable(type(error).__name__) from error
+        return [record for batch in batches.values() for record in batch]
+
+    def _frame_of(self, record: ConsumerRecord, turn: TurnKey | str | None) -> ReleasedFrame | None:
+        """Return the frame that `record` holds, or None if it is not about `turn` (None is any) or unreadable."""
+        if isinstance(turn, TurnKey) and record.key != turn.thread.encode():
+            return None
+        try:
+            frame = codec.decode(record.value, RELEASED)
+        except WireError as error:
+            # Only turn workers write here, so this is a newer one, or somebody who should not be able to.
+            logger.warning("skipped %s/%s offset %s: %s", record.topic, record.partition, record.offset, error)
+            return None
+        if turn is None or turn in {frame.turn, frame.turn_id}:
+            return frame
+        return None
+
+
+def _request(text: str, fields: dict[str, Any]) -> TurnRequest:
+    """Return the request for a user's `text`, with made-up ids where `fields` has none."""
+    if unknown := sorted(fields.keys() - TurnRequest.model_fields.keys()):
+        raise TypeError(f"a TurnRequest has no {', '.join(unknown)}")
+    ids = {"thread_id": str(uuid.uuid4()), "turn_id": str(uuid.uuid4())}
+    return TurnRequest.model_validate({**ids, **fields, "message": text})

@@ -7,7 +7,7 @@ address, the credentials, the time limit and the error for "nobody is there" exi
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -155,5 +155,7 @@ class Connection:
                 error = refused
                 continue
             writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
             return
         raise error or OSError("no address given")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from topics.ids import TurnKey
 
+
 @dataclass(frozen=True, slots=True)
 class StepText:
     """The text of one step's latest attempt; `waiting` holds (offset, text) of what lies past its end.
@@ -149,11 +150,11 @@ def _put(view: TurnView, number: int, step: StepText, *, show: bool = True) -> T
     before = view.steps.get(number, StepText())
     where: dict[str, Any] = {**view.turn._asdict(), "step": number, "attempt": step.attempt}
     news = list(view.news)
-    if dropped := step.attempt > before.attempt and before.text != "":
+    known = len(before.text)
+    if step.attempt > before.attempt and known:
         news.append(ResetFrame(**where))
-    start = 0 if dropped else len(before.text)
-    if show and len(step.text) > start:
-        news.append(TextFrame(**where, offset=start, text=step.text[start:]))
+    if show and len(step.text) > known:
+        news.append(TextFrame(**where, offset=known, text=step.text[known:]))
     return replace(view, steps={**view.steps, number: step}, news=tuple(news))
 
 

@@ -2,15 +2,17 @@
 
 Theory of operation
 -------------------
-`decide(turn, event, now, policy)` looks at a turn and at what happened, and returns the journal entries that follow; it
-changes nothing. `evolve(turn, record)` is the one place where state changes: the fold of the journal. `work(turn, policy)`
-says what the turn waits for that somebody must do: run a chain. None of them keeps anything between calls, so a turn that
-is rebuilt from its journal goes on exactly where it was: whatever was being done is simply asked for again.
+`decide(turn, event, now, policy)` looks at a turn and at what happened, and returns the journal entries that follow;
+it changes nothing. `evolve(turn, record)` is the one place where state changes: the fold of the journal. `work(turn,
+policy)` says what the turn waits for that somebody must do: run a chain. None keeps anything between calls, so a turn
+that is rebuilt from its journal goes on exactly where it was: whatever was being done is simply asked for again.
 
-    QUEUED ──Start──► PRE ──PreDone──► INPUT ──InputDone──► MODEL ──finish──► SETTLING ──PassDone──► ENDED ─Published─► CLOSED
-       │          (if declared)    (if declared)             │ ▲            (if declared)
-       │                                                     └─┘ retry: a new attempt
-       └── from any phase before ENDED: cancel, a missed deadline, a refusal, a broken chain, a failed model ──► ENDED
+    QUEUED ─Start─► PRE ─PreDone─► INPUT ─InputDone─► MODEL ─finish─► SETTLING ─PassDone─► ENDED ─Published─► CLOSED
+       │           (*)            (*)                 │  ▲           (*)
+       │                                              └──┘ retry: a new attempt
+       └── from any phase before ENDED: cancel, deadline, refusal, broken chain, failed model ──► ENDED
+
+    (*) passed over where no such chain is declared
 
 What may be released is decided here and nowhere else, in three ways (design §5):
 
@@ -22,9 +24,9 @@ What may be released is decided here and nowhere else, in three ways (design §5
 The whole-answer pass settles the step. If its output does not start with what is out, the turn fails: text that readers
 have can be added to, never taken back.
 
-Two rules keep crashes harmless. An entry says all that its source said, so that acknowledging the source once the entry is
-journaled loses nothing. And an entry that follows from another one can be derived again from the state in between, so that
-a journal which ends between them is a state like any other.
+Two rules keep crashes harmless. An entry says all that its source said, so that acknowledging the source once the entry
+is journaled loses nothing. And an entry that follows from another can be derived again from the state in between, so
+that a journal which ends between them is a state like any other.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+import orjson
 
 from processors.outcomes import Approved, Blocked, Broken, Derived, Proceeded, Refused
 from streams.gate import entries, events, frames
@@ -41,9 +45,11 @@ from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.gate.release import pieces, releasable
 from streams.gate.state import Answer, Phase, Turn
-from topics.content import Prompt
+from topics.content import Prompt, ToolCall
 from topics.records import Phase as PhaseName
 from topics.records import TurnRequest
+
+_MAX_JSON_BYTES_PER_CHAR = 6
 
 # -- the beginning --------------------------------------------------------------------------------------------------
 
@@ -73,6 +79,7 @@ def begin(record: JournalRecord) -> Turn:
         order=entry.order,
         accepted_at=record.at,
         deadline_at=entry.deadline_at,
+        readable=entry.readable,
         message=entry.request.message,
         progress_at=record.at,
         n=record.n + 1,
@@ -90,7 +97,7 @@ def decide(turn: Turn, event: events.Event, now: float, policy: Policy) -> Seque
         return ()
     match event:
         case events.Start() if turn.phase is Phase.QUEUED:
-            return (entries.Started(pre=policy.has_pre, input=policy.has_input, chain=policy.chain),)
+            return (_started(turn, policy),)
         case events.PreDone() if turn.phase is Phase.PRE:
             return (_pre_done(turn, event, policy),)
         case events.InputDone() if turn.phase is Phase.INPUT and event.step == turn.step:
@@ -115,6 +122,13 @@ def _published(turn: Turn, event: events.Published) -> Sequence[AnyEntry]:
     if event.n < turn.terminal_n or turn.outcome is None:
         return ()
     return (entries.Closed(outcome=turn.outcome, partition=turn.partition, offset=event.offset),)
+
+
+def _started(turn: Turn, policy: Policy) -> AnyEntry:
+    if not turn.readable:
+        # Only a crash between its two first records leaves such a turn to be started.
+        return entries.Failed(error="InvalidRequestError", message="the request could not be read: see dead-letters")
+    return entries.Started(pre=policy.has_pre, input=policy.has_input, chain=policy.chain)
 
 
 def _pre_done(turn: Turn, event: events.PreDone, policy: Policy) -> AnyEntry:
@@ -190,16 +204,28 @@ def _live(turn: Turn, answer: Answer, entry: entries.Llm) -> entries.Llm:
 
 
 def _too_much(answer: Answer, policy: Policy) -> entries.Failed | None:
-    arguments = sum(len(call.arguments) for call in answer.tool_calls)
-    if len(answer.text) + len(answer.refusal) > policy.max_answer_chars or arguments > policy.max_tool_chars:
-        return entries.Failed(
-            error="AnswerTooLargeError",
-            phase="model",
-            message=f"the answer is longer than {policy.max_answer_chars} characters: ask for a shorter one",
-        )
+    if len(answer.text) > policy.max_answer_chars:
+        return _too_large("model", f"the answer is longer than {policy.max_answer_chars} characters")
+    if _json_longer(answer.refusal, policy.max_refusal_bytes):
+        return _too_large("model", f"the answer's refusal is longer than {policy.max_refusal_bytes} bytes")
+    if _calls_too_long(answer.tool_calls, policy):
+        return _too_large("model", f"the answer's tool calls are longer than {policy.max_tool_call_bytes} bytes")
     if len(answer.early) > policy.max_early_frames:
         return _gap(answer)
     return None
+
+
+def _too_large(phase: PhaseName, what: str) -> entries.Failed:
+    return entries.Failed(error="AnswerTooLargeError", phase=phase, message=f"{what}: ask for a shorter one")
+
+
+def _calls_too_long(calls: Sequence[ToolCall], policy: Policy) -> bool:
+    return _json_longer("".join(call.id + call.name + call.arguments for call in calls), policy.max_tool_call_bytes)
+
+
+def _json_longer(text: str, limit: int) -> bool:
+    """Return whether `text` takes more than `limit` bytes as JSON, where one character takes one to six."""
+    return len(text) > limit // _MAX_JSON_BYTES_PER_CHAR and len(orjson.dumps(text)) > limit
 
 
 def _attempt_failed(turn: Turn, error: str, policy: Policy) -> entries.Llm:
@@ -240,14 +266,9 @@ def _settled(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence[Any
     match event.outcome:
         case Approved(text=output, tool_calls=tool_calls, reports=reports):
             if len(output) > policy.max_answer_chars:
-                return (
-                    entries.Failed(
-                        error="AnswerTooLargeError",
-                        phase="output",
-                        message=f"the processed answer is longer than {policy.max_answer_chars} characters",
-                        reports=reports,
-                    ),
-                )
+                return (_too_large("output", f"the processed answer has over {policy.max_answer_chars} characters"),)
+            if _calls_too_long(tool_calls, policy):
+                return (_too_large("output", f"the processed tool calls have over {policy.max_tool_call_bytes} bytes"),)
             tail = releasable(output, str(turn.answer.released), 0, ended=True)
             if tail is None:
                 return (_contradiction(event.outcome),)

@@ -29,7 +29,9 @@ class Policy:
     idle_timeout_s: float = 120.0
     gap_timeout_s: float = 30.0
     max_answer_chars: int = 2_000_000
-    max_tool_chars: int = 200_000
+    max_tool_call_bytes: int = 256 * 1024
+    max_refusal_bytes: int = 64 * 1024
+    max_entry_bytes: int = 950 * 1024
     max_prompt_bytes: int = 900 * 1024
     max_early_frames: int = 1_000
     max_record_bytes: int = 512 * 1024

@@ -81,6 +81,7 @@ class Turn:
     order: int
     accepted_at: float
     deadline_at: float
+    readable: bool = True
     chain: tuple[str, ...] = ()
     has_input: bool = False
     phase: Phase = Phase.QUEUED

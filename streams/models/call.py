@@ -65,7 +65,7 @@ class Call:
         self._cancelled = False
 
     def cancel(self) -> None:
-        """Stop the provider; what it said and is not sent yet is dropped, and a `CallCancelledError` ends the frames."""
+        """Stop the provider, drop what it said and is not sent yet, and end the frames with a `CallCancelledError`."""
         self._cancelled = True
         if self._reader:
             self._reader.cancel()

@@ -98,9 +98,7 @@ class CallPool:
             adapter_for=self._adapter_for,
             slot=self._slots,
             remaining_s=None if request.deadline_at is None else request.deadline_at - self._now(),
-            window=SendWindow(
-                self._send, request.partition, limit=self._max_unconfirmed, on_failure=self._give_up
-            ),
+            window=SendWindow(self._send, request.partition, limit=self._max_unconfirmed, on_failure=self._give_up),
             mailbox=Mailbox(self._max_waiting),
             coalesce=self._coalesce,
         )

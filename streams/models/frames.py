@@ -66,7 +66,7 @@ def _cut(value: str | None, limit: int) -> Iterator[str]:
 
 def _cut_call(tool: ToolCallDelta, limit: int) -> Iterator[ToolCallDelta]:
     """Cut a tool call's arguments; only the first piece names the call."""
-    first, *others = _cut(tool.arguments, limit) or ("",)
-    yield tool.model_copy(update={"arguments": first})
-    for arguments in others:
+    pieces = list(_cut(tool.arguments, limit))
+    yield tool.model_copy(update={"arguments": pieces[0]} if pieces else {})
+    for arguments in pieces[1:]:
         yield ToolCallDelta(index=tool.index, arguments=arguments)

@@ -1,8 +1,8 @@
 """Chunks of a streamed chat completion as deltas.
 
-The SDK does not check what a server sends, and compatible servers differ: a finish reason may be "" while there is none,
-usage may come with every chunk, after the finish, or never; tool calls may come without an index, or several with the
-same one. What can be read is read; what would lose part of an answer is a `MalformedStreamError`.
+The SDK does not check what a server sends, and compatible servers differ: a finish reason may be "" while there is
+none, usage may come with every chunk, after the finish, or never; tool calls may come without an index, or several with
+the same one. What can be read is read; what would lose part of an answer is a `MalformedStreamError`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ChunkReader:
         """
         self.usage = _usage(getattr(chunk, "usage", None)) or self.usage
         deltas: list[Delta] = []
-        for choice in getattr(chunk, "choices", None) or ():
+        for choice in _list(chunk, "choices"):
             if getattr(choice, "index", 0) in (0, None):
                 deltas += self._choice(choice)
         return deltas
@@ -54,7 +54,7 @@ class ChunkReader:
             reasoning=_text(delta, "reasoning_content") or _text(delta, "reasoning"),
             refusal=_text(delta, "refusal"),
         )
-        calls = [self._calls.delta(call) for call in getattr(delta, "tool_calls", None) or ()]
+        calls = [self._calls.delta(call) for call in _list(delta, "tool_calls")]
         return ([] if said == Delta() else [said]) + [Delta(tool_call_delta=call) for call in calls]
 
 
@@ -75,8 +75,9 @@ class _CallIndex:
 
     def _index(self, theirs: object, call_id: str | None, *, begins: bool) -> int:
         if not isinstance(theirs, int) or theirs < 0:
-            # No number: a name begins a call, anything else goes on with the latest.
-            return self._begin(call_id) if begins or not self._ids else len(self._ids) - 1
+            # No number: a name under a new id, or under none, begins a call; anything else goes on with the latest.
+            goes_on = self._ids and (not begins or (call_id is not None and call_id == self._ids[-1]))
+            return len(self._ids) - 1 if goes_on else self._begin(call_id)
         known = self._index_of.get(theirs)
         if known is None or (begins and call_id is not None and self._ids[known] not in (None, call_id)):
             known = self._index_of[theirs] = self._begin(call_id)
@@ -97,13 +98,20 @@ def _text(holder: object, name: str, *, limit: int | None = None) -> str | None:
     return value
 
 
-def _usage(value: object) -> Usage | None:
+def _list(holder: object, name: str) -> list[object]:
+    value: Any = getattr(holder, name, None)
     if value is None:
-        return None
+        return []
+    if not isinstance(value, list):
+        raise MalformedStreamError(f"the model server sent a chunk whose {name} is no list")
+    return value
+
+
+def _usage(value: object) -> Usage | None:
     prompt = _count(value, "prompt_tokens")
     completion = _count(value, "completion_tokens")
     total = _count(value, "total_tokens") or prompt + completion
-    return Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=total)
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=total) if total else None
 
 
 def _count(holder: object, name: str) -> int:

@@ -1,8 +1,9 @@
 """A `PromptRequest` as the body of an OpenAI chat completion request.
 
-Callers choose how the model samples, not what it is asked: text that reaches the model goes through the input
-processors, so `params` may name nothing that carries text, other output than text, or a second choice. Reference for
-the names: OpenAI's API of chat completions, and the sampling numbers that compatible servers have in common.
+Callers choose how the model samples and in which format it answers, not what it is asked: messages go through the input
+processors, so `params` may name nothing that brings in messages, templates or tools beside them, nor output that is not
+text, nor a second choice. Reference for the names: OpenAI's API of chat completions, and the sampling numbers that
+compatible servers have in common.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ def _params(params: Mapping[str, Any], extra_params: Collection[str]) -> dict[st
             raise InvalidParamsError(f"params.{name}: not to be set here, the request has its own fields for it")
         if name not in ALLOWED_PARAMS and name not in extra_params:
             raise InvalidParamsError(
-                f"params.{_shown(name)}: not a parameter that callers may set; leave it out, or have the operator allow "
-                "it in TURNGATE_OPENAI_EXTRA_PARAMS"
+                f"params.{_shown(name)}: not a parameter that callers may set; leave it out, or have the operator "
+                "allow it in TURNGATE_OPENAI_EXTRA_PARAMS"
             )
         body[name] = value
     return body
@@ -147,7 +148,7 @@ def _part(part: Part, role: str) -> dict[str, Any]:
     if isinstance(part, ImagePart):
         return {"type": "image_url", "image_url": {"url": part.url or _data_url(part)}}
     if part.data is None:
-        raise UnsupportedContentError("a file without data: chat completions take no file by url, send its data instead")
+        raise UnsupportedContentError("a file without data: this API takes no file by url, send its data")
     return {"type": "file", "file": {"filename": part.name or "file", "file_data": _data_url(part)}}
 
 

@@ -1,7 +1,7 @@
 """The `script` adapter: the answer is written in the request. For demos, tests and load.
 
-`params["script"]` is a list. An item is a text, or an object with any of a frame's optional fields (`text`, `reasoning`,
-`refusal`, `tool_call_delta`, `finish_reason`, `usage`, `error`) and:
+`params["script"]` is a list. An item is a text, or an object with any of a frame's optional fields (`text`,
+`reasoning`, `refusal`, `tool_call_delta`, `finish_reason`, `usage`, `error`) and:
 
     delay_s         seconds to sleep before the item; `params["delay_s"]` is the default for items that name none
     hang            true: after this item nothing more ever comes

@@ -1,0 +1,118 @@
+"""What a runner and its child processes say to each other, and how it is framed.
+
+A message is a 4-byte big-endian length and that many bytes of pickle. Both ends are the same code of the same operator
+on the same machine; nothing that arrived over a network is ever unpickled without having been parsed and checked first.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from processors.chain import Outcome, Run
+from processors.deps import Manifest
+from processors.errors import DepsError
+from processors.policy import FailurePolicy
+
+_LENGTH = struct.Struct(">I")
+_PICKLE_PROTOCOL = 5
+
+
+@dataclass(frozen=True)
+class Boot:
+    """To the child, first of all: load the `Deps` at `spec`, looking in `paths` too."""
+
+    spec: str
+    paths: tuple[str, ...]
+    policy: FailurePolicy
+
+
+@dataclass(frozen=True)
+class Start:
+    """To the child: go on with `run`, and call it `call` when speaking of it."""
+
+    call: int
+    run: Run
+
+
+@dataclass(frozen=True)
+class Drop:
+    """To the child: nobody waits for `call` any more. Answered by `Done` all the same."""
+
+    call: int
+
+
+@dataclass(frozen=True)
+class Ping:
+    """To the child: say `Pong` once the event loop gets round to it."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """From the child: loaded; `manifest` is what there is to run."""
+
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class NotReady:
+    """From the child: the `Deps` could not be loaded because of `error`."""
+
+    error: DepsError
+
+
+@dataclass(frozen=True)
+class At:
+    """From the child: `call` has come as far as `run`, whose next member is being called now."""
+
+    call: int
+    run: Run
+
+
+@dataclass(frozen=True)
+class Done:
+    """From the child: `call` came to `outcome`, or to None if it was dropped."""
+
+    call: int
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True)
+class Pong:
+    """From the child: the event loop is alive."""
+
+
+ToChild: TypeAlias = Boot | Start | Drop | Ping
+FromChild: TypeAlias = Ready | NotReady | At | Done | Pong
+
+
+def pack(message: ToChild | FromChild) -> bytes:
+    """Return a message as it goes over the wire."""
+    body = pickle.dumps(message, _PICKLE_PROTOCOL)
+    return _LENGTH.pack(len(body)) + body
+
+
+class Unpacker:
+    """Takes bytes as they come and gives messages as they are complete."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Add what has arrived."""
+        self._buffer += data
+
+    def next(self) -> ToChild | FromChild | None:
+        """Return the next complete message and forget its bytes, or None."""
+        buffer = self._buffer
+        if len(buffer) < _LENGTH.size:
+            return None
+        end = _LENGTH.size + _LENGTH.unpack_from(buffer)[0]
+        if len(buffer) < end:
+            return None
+        message: ToChild | FromChild = pickle.loads(bytes(buffer[_LENGTH.size : end]))  # noqa: S301 - see above
+        del buffer[:end]
+        return message

@@ -1,0 +1,98 @@
+"""A Faust app set up the way the journal needs it, for whichever role."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import faust
+from faust.types import TopicT
+from yarl import URL
+
+from streams.faust_shell.journal_table import JournalTable
+from streams.faust_shell.kafka import FaustProducer, KafkaLogs, KafkaReader
+from streams.faust_shell.recovery import JournalTables, Owner
+from streams.faust_shell.transport import Transport
+from topics.connection import Connection
+from topics.names import JournalRole, Names, Topic
+
+COMMIT_INTERVAL_S = 0.5
+PRODUCER_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class AppSettings:
+    """What an app is told: where the broker is, the pipeline's names and number of `partitions`, and its `role`."""
+
+    connection: Connection
+    names: Names
+    partitions: int
+    role: JournalRole
+    session_timeout_s: float
+
+
+class JournalApp(faust.App):
+    """A Faust app with one journal and the transport that keeps acknowledgements in order."""
+
+    def __init__(self, settings: AppSettings) -> None:
+        names, role = settings.names, settings.role
+        super().__init__(
+            names.group(role),
+            broker=[URL(f"kafka://{server}") for server in settings.connection.bootstrap_servers.split(",")],
+            store="memory://",
+            autodiscover=False,
+            web_enabled=False,
+            datadir=Path(tempfile.gettempdir()) / "turngate-faust",
+            topic_allow_declare=False,
+            topic_disable_leader=True,
+            topic_partitions=settings.partitions,
+            table_standby_replicas=0,
+            consumer_auto_offset_reset="earliest",
+            stream_wait_empty=True,
+            stream_recovery_delay=0.0,
+            producer_acks=-1,
+            producer_request_timeout=PRODUCER_TIMEOUT_S,
+            producer_linger_ms=0,
+            broker_session_timeout=settings.session_timeout_s,
+            broker_rebalance_timeout=settings.session_timeout_s,
+            broker_heartbeat_interval=settings.session_timeout_s / 6,
+            broker_commit_interval=COMMIT_INTERVAL_S,
+            worker_redirect_stdouts=False,
+            TableManager=JournalTables,
+        )
+        self._settings = settings
+        self.journal = JournalTable(
+            self,
+            name="journal",
+            key_type=bytes,
+            value_type=bytes,
+            partitions=settings.partitions,
+            use_partitioner=True,
+        )
+        self.tables.add(self.journal)
+        self.sender = FaustProducer(self)
+        self.reader = KafkaReader(settings.connection)
+        self.logs = KafkaLogs(names.journal(role), self.sender, self.reader)
+
+    def _new_transport(self) -> Transport:
+        return Transport(self.conf.broker_consumer, self)
+
+    def belong_to(self, owner: Owner, fatal: Callable[[BaseException], None]) -> None:
+        """Have `owner` told of every rebalance; must be called before the app starts."""
+        tables = cast("JournalTables", self.tables)
+        tables.owner, tables.fatal = owner, fatal
+        self.on_partitions_revoked.connect(lambda *_, **__: owner.lose(), weak=False)
+
+    def source(self, topic: Topic) -> TopicT:
+        """Return the Faust topic of a turn topic, its records as they are on the wire."""
+        return self.topic(
+            self._settings.names.topic(topic),
+            key_type=bytes,
+            value_type=bytes,
+            key_serializer="raw",
+            value_serializer="raw",
+            partitions=self._settings.partitions,
+        )

@@ -1,0 +1,52 @@
+"""The journal as a Faust table: Faust recovers it from its changelog topic, which is the journal itself.
+
+Nothing is ever written through the table: appends go through `streams.journal.writer`, straight to the producer, because a
+write through Faust cannot be awaited (design §7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import faust
+from faust.types import EventT
+
+from streams.journal.replay import Replay
+
+
+class JournalTable(faust.Table[bytes, bytes]):
+    """Collects what recovery reads, one replay per partition owned.
+
+    `owned` is set when partitions are claimed and cleared when they are lost: records of other partitions, and records
+    that recovery delivers twice, are passed over.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.replays: dict[int, Replay] = {}
+        self._applied: dict[int, int] = {}
+
+    def own(self, partitions: Iterable[int]) -> None:
+        """Start over: forget everything, and collect records of `partitions` from now on."""
+        self.replays = {partition: Replay() for partition in partitions}
+        self._applied = dict.fromkeys(self.replays, -1)
+
+    def take_replays(self) -> dict[int, Replay]:
+        """Return what was collected, and keep nothing of it: from now on the partitions' owner holds the state."""
+        replays, self.replays = self.replays, {}
+        return replays
+
+    def apply_changelog_batch(self, batch: Iterable[EventT[Any]]) -> None:
+        """Take in records that recovery read."""
+        topic = self.changelog_topic.get_topic_name()
+        for event in batch:
+            message = event.message
+            replay = self.replays.get(message.partition)
+            if message.topic != topic or replay is None or message.offset <= self._applied[message.partition]:
+                continue
+            self._applied[message.partition] = message.offset
+            replay.apply(message.offset, message.key or b"", message.value)
+
+    async def on_recovery_completed(self, active_tps: Any, standby_tps: Any) -> None:
+        """Do nothing: the journal's owner is told by `recovery.JournalRecovery`, which lets no exception pass unseen."""

@@ -1,0 +1,117 @@
+"""The worker's ports on Kafka: sending through Faust's producer, and reading single records back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiokafka
+import faust
+
+from streams.journal.writer import JournalLog
+from topics.connection import Connection
+
+_READ_TIMEOUT_S = 15.0
+
+
+class FaustProducer:
+    """Sends records through the producer of a Faust app, each with a future of its own."""
+
+    def __init__(self, app: faust.App) -> None:
+        self._app = app
+
+    async def send(
+        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None
+    ) -> asyncio.Future[int]:
+        """Hand a record to the producer; the future gives its offset once the broker has acknowledged it."""
+        metadata: Any = await self._app.producer.send(topic, key, value, partition, None, None)
+        offset: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        metadata.add_done_callback(lambda done: _pass_on(done, offset))
+        return offset
+
+
+def _pass_on(done: asyncio.Future[Any], offset: asyncio.Future[int]) -> None:
+    if offset.cancelled():
+        return
+    if done.cancelled():
+        offset.cancel()
+    elif (error := done.exception()) is not None:
+        offset.set_exception(error)
+    else:
+        offset.set_result(done.result().offset)
+
+
+class KafkaReader:
+    """Reads records by their place, with a consumer that belongs to no group."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def fetch(self, topic: str, partition: int, offset: int) -> bytes | None:
+        """Return the value of one record, None if it is gone."""
+        for found, _, value in await self.read(topic, partition, offset, offset + 1):
+            if found == offset:
+                return value
+        return None
+
+    async def read(
+        self, topic: str, partition: int, start: int, stop: int
+    ) -> Sequence[tuple[int, bytes, bytes | None]]:
+        """Return the records with offsets in [`start`, `stop`) that are still there.
+
+        Raises:
+            TimeoutError: the partition's end is before `stop` and stays there.
+        """
+        place = aiokafka.TopicPartition(topic, partition)
+        found: list[tuple[int, bytes, bytes | None]] = []
+        async with self._consumer(place) as consumer, asyncio.timeout(_READ_TIMEOUT_S):
+            consumer.seek(place, start)
+            position = start
+            while position < stop:
+                batches = await consumer.getmany(place, timeout_ms=200)
+                found += (
+                    (one.offset, one.key or b"", one.value) for one in batches.get(place, ()) if one.offset < stop
+                )
+                position = await consumer.position(place)
+        return found
+
+    @asynccontextmanager
+    async def _consumer(self, place: aiokafka.TopicPartition) -> AsyncIterator[aiokafka.AIOKafkaConsumer]:
+        consumer = aiokafka.AIOKafkaConsumer(
+            **self._connection.arguments(), enable_auto_commit=False, auto_offset_reset="earliest", fetch_max_wait_ms=50
+        )
+        await consumer.start()
+        try:
+            consumer.assign([place])
+            yield consumer
+        finally:
+            await consumer.stop()
+
+
+class KafkaLogs:
+    """The journal's partitions (`streams.turns.worker.Logs`)."""
+
+    def __init__(self, topic: str, producer: FaustProducer, reader: KafkaReader) -> None:
+        self.topic = topic
+        self._producer = producer
+        self._reader = reader
+
+    def partition(self, partition: int) -> JournalLog:
+        """Return the log of one partition."""
+        return _PartitionLog(self.topic, partition, self._producer, self._reader)
+
+
+class _PartitionLog:
+    def __init__(self, topic: str, partition: int, producer: FaustProducer, reader: KafkaReader) -> None:
+        self._topic = topic
+        self._partition = partition
+        self._producer = producer
+        self._reader = reader
+
+    async def send(self, key: bytes, value: bytes | None) -> asyncio.Future[int]:
+        return await self._producer.send(self._topic, self._partition, key, value)
+
+    async def read(self, start: int, stop: int) -> Sequence[tuple[int, bytes, bytes | None]]:
+        return await self._reader.read(self._topic, self._partition, start, stop)

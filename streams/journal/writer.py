@@ -1,0 +1,102 @@
+"""The only writer of a journal partition: appends in order, and notices when somebody else has written (design §7).
+
+The fence needs nothing from the broker but offsets. The writer's claim has an offset, its epoch; from then on every
+append must be acknowledged at exactly the next one. If it is not, the records between are read: a newer claim means
+that this worker was superseded and must end before it publishes anything. Rows of older epochs are void and change nothing;
+rows of the own epoch are the producer's own retry of a send whose acknowledgement got lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from streams.journal.claims import Claim
+from streams.journal.errors import SupersededError, UnreadableGapError
+from streams.journal.keys import RowKey, claim_key, is_claim
+
+
+class JournalLog(Protocol):
+    """One partition of the journal's topic, as the writer needs it."""
+
+    async def send(self, key: bytes, value: bytes | None) -> asyncio.Future[int]:
+        """Hand a record to the producer, in order; the future gives its offset once all replicas have it."""
+
+    async def read(self, start: int, stop: int) -> Sequence[tuple[int, bytes, bytes | None]]:
+        """Return the records with offsets in [`start`, `stop`), those that are still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record to append: number `n` of `subject`. The writer adds its epoch."""
+
+    subject: str
+    n: int
+    value: bytes
+
+
+class JournalWriter:
+    """Appends to one journal partition under one claim.
+
+    Not safe for concurrent appends: its owner awaits one before it begins the next.
+    """
+
+    def __init__(self, log: JournalLog, *, epoch: int, own_claim: bytes, place: str) -> None:
+        self._log = log
+        self._next = epoch + 1
+        self._place = place
+        self.epoch = epoch
+        self.own_claim = own_claim
+
+    @classmethod
+    async def claim(cls, log: JournalLog, claim: Claim, *, unique: str, place: str) -> JournalWriter:
+        """Claim the partition: from the returned writer's epoch on, everybody else's rows are void.
+
+        `place` names the topic and partition in errors; `unique` must never be used twice.
+        """
+        key = claim_key(unique)
+        sent = await log.send(key, claim.encode())
+        return cls(log, epoch=await sent, own_claim=key, place=place)
+
+    async def append(self, rows: Sequence[Row]) -> None:
+        """Append `rows` in order; returns once all of them are acknowledged and the fence held.
+
+        Raises:
+            SupersededError: another worker has claimed the partition.
+            UnreadableGapError: somebody else wrote, and what cannot be established.
+        """
+        await self._send([(RowKey(row.subject, row.n, self.epoch).encode(), row.value) for row in rows])
+
+    async def clear(self, keys: Sequence[bytes]) -> None:
+        """Append tombstones for `keys`, under the same fence as rows."""
+        await self._send([(key, None) for key in keys])
+
+    async def _send(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        acknowledged = [await self._log.send(key, value) for key, value in records]
+        for sent in acknowledged:
+            await self._check(await sent)
+
+    async def _check(self, offset: int) -> None:
+        if offset != self._next:
+            await self._explain(offset)
+        self._next = offset + 1
+
+    async def _explain(self, offset: int) -> None:
+        """Find out who wrote between the expected offset and `offset`; return if it changes nothing."""
+        where = f"{self._place}: an append was acknowledged at offset {offset}, {self._next} was expected"
+        if offset < self._next:
+            raise UnreadableGapError(f"{where}: the log went back, was the topic recreated?")
+        for found, key, value in await self._log.read(self._next, offset):
+            if is_claim(key) and value is not None:
+                raise SupersededError(f"{where}: the claim at {found} is newer than this worker's at {self.epoch}")
+            if value is not None and not is_claim(key) and _epoch(key, where) > self.epoch:
+                raise SupersededError(f"{where}: the row at {found} has a newer epoch than {self.epoch}")
+
+
+def _epoch(key: bytes, where: str) -> int:
+    try:
+        return RowKey.parse(key).epoch
+    except ValueError:
+        raise UnreadableGapError(f"{where}: a record that is no journal row stands between") from None

@@ -1,0 +1,66 @@
+"""Every metric there is, and the only place that knows Prometheus."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+
+from streams.turns.desk import Plan
+from streams.turns.observer import Observer
+from topics.records import Decision
+
+
+class Metrics(Observer):
+    """The turn worker's metrics, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._ungated = Gauge(
+            "turngate_ungated",
+            "1 while no output processor is declared, so that answers pass unjudged",
+            registry=self.registry,
+        )
+        self._turns = Counter("turngate_turns", "Turns ended, by outcome", ["outcome"], registry=self.registry)
+        self._open = Gauge(
+            "turngate_open_turns", "Turns that have no outcome yet, by partition", ["partition"], registry=self.registry
+        )
+        self._sources = Counter("turngate_source_records", "Source records taken in", registry=self.registry)
+        self._dropped = Counter(
+            "turngate_frames_dropped",
+            "Frames that changed nothing: repeated, late or of a past attempt",
+            registry=self.registry,
+        )
+        self._refused = Counter(
+            "turngate_dead_letters", "Source records refused, by reason", ["error"], registry=self.registry
+        )
+        self._skipped = Counter(
+            "turngate_processor_skips", "Processors that failed and were skipped", ["processor"], registry=self.registry
+        )
+        self._journaled = Counter("turngate_journal_records", "Records appended to the journal", registry=self.registry)
+
+    def serve(self, port: int | None) -> None:
+        """Serve `/metrics` on `port`, if there is one."""
+        if port is not None:
+            start_http_server(port, registry=self.registry)
+
+    def applied(self, plan: Plan, sources: int) -> None:
+        """Count what a plan brought."""
+        self._sources.inc(sources)
+        self._dropped.inc(plan.dropped)
+        self._journaled.inc(len(plan.journal))
+        for refused in plan.refused:
+            self._refused.labels(refused.error).inc()
+        for outgoing in plan.outgoing:
+            for effect in outgoing.effects:
+                record = effect.record
+                if effect.terminal:
+                    self._turns.labels(str(getattr(record, "kind", ""))).inc()
+                elif isinstance(record, Decision) and record.verdict == "skipped":
+                    self._skipped.labels(record.processor).inc()
+
+    def open_turns(self, partition: int, count: int) -> None:
+        """Note how many turns of a partition are open."""
+        self._open.labels(str(partition)).set(count)
+
+    def ungated(self, yes: bool) -> None:
+        """Say whether answers pass unjudged."""
+        self._ungated.set(1 if yes else 0)

@@ -1,0 +1,74 @@
+"""What every worker process does around its work: logging, ending at once when it must, running until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from typing import Any, NoReturn, Protocol
+
+log = logging.getLogger(__name__)
+
+#: Exit status of a process that stopped because going on would have broken a promise. A supervisor should restart it.
+EXIT_FATAL = 70
+
+_TOO_TALKATIVE = ("faust", "mode", "aiokafka", "kafka", "streams.faust_shell")
+
+
+def configure_logging(level: str) -> None:
+    """Log to stderr from `level` on; libraries that log records' content or every offset only from warnings on."""
+    logging.basicConfig(
+        level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
+    )
+    for name in _TOO_TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def die(exc: BaseException) -> NoReturn:
+    """End the process at once, without another acknowledgement, append or publication.
+
+    What went wrong is named by class, and by message only where the message is our own: others may quote content.
+    """
+    own = type(exc).__module__.partition(".")[0] in {"streams", "topics", "processors"}
+    place = exc.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else "unknown place"
+    log.critical("stopping: %s at %s%s", type(exc).__name__, where, f": {exc}" if own else "")
+    logging.shutdown()
+    os._exit(EXIT_FATAL)
+
+
+class FaustService(Protocol):
+    """A Faust app, as far as running it goes."""
+
+    def finalize(self) -> None:
+        """Freeze the app's configuration."""
+
+    async def start(self) -> Any:
+        """Start the app."""
+
+    async def stop(self) -> Any:
+        """Stop the app."""
+
+    async def wait_until_stopped(self) -> Any:
+        """Return when the app has stopped or crashed."""
+
+
+async def run_until_stopped(app: FaustService) -> None:
+    """Run `app` until SIGTERM or SIGINT; a crash of any of its parts ends the process instead."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, told.set)
+    app.finalize()
+    await app.start()
+    waiting = asyncio.create_task(told.wait())
+    crashed = asyncio.create_task(app.wait_until_stopped())
+    await asyncio.wait({waiting, crashed}, return_when=asyncio.FIRST_COMPLETED)
+    if not told.is_set():
+        die(RuntimeError("a part of the Faust app stopped by itself"))
+    crashed.cancel()
+    await app.stop()

@@ -1,0 +1,1 @@
+"""What each kind of worker is made of, and the checks before it starts."""

@@ -1,0 +1,121 @@
+"""The turn worker: put together from the settings, checked against the boot floor (design §4), and run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+import uuid
+from pathlib import Path
+
+from processors import Deps, FailurePolicy, Manifest
+from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
+from streams.faust_shell.base import AppSettings
+from streams.faust_shell.turns_app import TurnsApp
+from streams.gate.policy import Policy
+from streams.metrics import Metrics
+from streams.process import die, run_until_stopped
+from streams.settings import Settings
+from streams.turns.desk import DeskSettings
+from streams.turns.loop import Ports
+from streams.turns.worker import TurnWorker, WorkerSettings
+from topics.admin import TopicAdmin
+from topics.connection import Connection
+from topics.names import Names
+
+log = logging.getLogger(__name__)
+
+
+async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
+    """Run a turn worker on the brokers at `bootstrap` until the process is told to stop.
+
+    Raises:
+        DepsError: the operator's processors do not load, or a required control is not among them.
+        TopicLayoutError: topics are missing or laid out differently.
+        BrokerUnreachableError: nobody answers at `bootstrap`.
+        UnsupportedProcessorsError: processors of a kind that this version does not run yet are declared.
+    """
+    connection, names = Connection(bootstrap), Names(settings.prefix)
+    chains = chain_runner(settings)
+    await chains.start()
+    try:
+        manifest = chains.manifest
+        check_supported(manifest)
+        partitions = await TopicAdmin(connection, names).require()
+        metrics = Metrics()
+        metrics.serve(settings.metrics_port)
+        metrics.ungated(not manifest.output)
+        if not manifest.output:
+            log.warning("no output processor is declared: answers are released as they come, unjudged")
+        app_settings = AppSettings(connection, names, partitions, "turns", settings.session_timeout_s)
+
+        def build(app: TurnsApp) -> TurnWorker:
+            ports = Ports(app.sender, app.reader, names, _worker_name(), time.time, die, metrics)
+            return TurnWorker(
+                policy(settings, manifest),
+                WorkerSettings(
+                    DeskSettings(
+                        partitions=partitions,
+                        on_busy=settings.on_busy,
+                        idempotency_window_s=settings.idempotency_window_s,
+                    ),
+                    max_open_turns=settings.max_open_turns,
+                ),
+                chains,
+                app.logs,
+                ports,
+                replays=app.journal.take_replays,
+                unique=lambda: uuid.uuid4().hex,
+            )
+
+        await run_until_stopped(TurnsApp(app_settings, build, die))
+    finally:
+        await chains.stop()
+
+
+class UnsupportedProcessorsError(Exception):
+    """Processors are declared that this version would not run: the worker refuses to start rather than skip them."""
+
+
+def check_supported(manifest: Manifest) -> None:
+    """Check that everything declared is run.
+
+    Raises:
+        UnsupportedProcessorsError: a kind is declared that is not run yet.
+    """
+    if manifest.post:
+        names = ", ".join(member.name for member in manifest.post)
+        raise UnsupportedProcessorsError(
+            f"post-processors are not run by this version: remove {names} from the Deps, or wait for a version that does"
+        )
+
+
+def chain_runner(settings: Settings) -> ChainRunner:
+    """Return what runs the operator's processors: processes of their own, or nothing where none are declared."""
+    failures = FailurePolicy(voice_channels=frozenset(settings.voice_channels))
+    if settings.deps is None:
+        return InlineChainRunner(Deps(), policy=failures)
+    return ProcessChainRunner(settings.deps, workers=settings.processor_workers, paths=(Path.cwd(),), policy=failures)
+
+
+def policy(settings: Settings, manifest: Manifest) -> Policy:
+    """Return the turns' policy that follows from the settings and from what is declared."""
+    return Policy(
+        mode=manifest.release_mode,
+        window=manifest.window_chars,
+        has_pre=bool(manifest.pre),
+        has_input=bool(manifest.input),
+        chain=tuple(f"{member.name}@{member.version}" for member in (*manifest.input, *manifest.output)),
+        max_attempts=settings.max_attempts,
+        on_retry=settings.on_retry,
+        turn_timeout_s=settings.turn_timeout_s,
+        idle_timeout_s=settings.idle_timeout_s,
+        gap_timeout_s=settings.gap_timeout_s,
+        max_answer_chars=settings.max_answer_chars,
+        default_reply=settings.default_reply,
+    )
+
+
+def _worker_name() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}"

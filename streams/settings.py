@@ -1,0 +1,142 @@
+"""The operator's settings: the one place that reads the environment and `turngate.toml`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from topics.names import DEFAULT_PREFIX
+
+PREFIX = "TURNGATE_"
+FILE = "turngate.toml"
+
+
+class SettingsError(Exception):
+    """A setting is unknown or has a value that cannot be used: the message names it, never its value."""
+
+
+class Settings(BaseSettings):
+    """Every setting, as `TURNGATE_<NAME>` in the environment or `<name>` in `turngate.toml`; the environment wins.
+
+    Times are in seconds, lengths in code points, sizes in bytes.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, toml_file=FILE, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+    broker: str = Field(default="embedded", description="`embedded`, or host:port of Kafka brokers with commas between")
+    prefix: str = Field(default=DEFAULT_PREFIX, description="what the names of topics and groups begin with")
+    partitions: PositiveInt = Field(default=4, description="partitions that `topics create` gives to the turn topics")
+    replication: PositiveInt = Field(default=1, description="replicas that `topics create` gives to every topic")
+    deps: str | None = Field(default=None, description="the operator's processors, as module:attribute of a Deps")
+    processor_workers: PositiveInt = Field(default=2, description="processes that run processors, per turn worker")
+    voice_channels: tuple[str, ...] = Field(
+        default=("voice", "phone"), description="channels where a skipped pre-processor blocks with a spoken sentence"
+    )
+    on_busy: Literal["queue", "reject", "cancel_previous"] = Field(
+        default="queue", description="what a request does whose thread has an open turn"
+    )
+    max_attempts: PositiveInt = Field(default=2, description="model calls per step, the first included")
+    on_retry: Literal["reset", "fail"] = Field(
+        default="reset", description="what a new attempt does to text that is out: take it back, or fail the turn"
+    )
+    turn_timeout_s: PositiveFloat = Field(default=600, description="the longest a turn may take")
+    idle_timeout_s: PositiveFloat = Field(default=120, description="the longest a model may stay silent")
+    gap_timeout_s: PositiveFloat = Field(default=30, description="how long a missing frame is waited for")
+    idempotency_window_s: PositiveFloat = Field(
+        default=24 * 3600, description="how long a closed turn answers to a repeated request"
+    )
+    max_answer_chars: PositiveInt = Field(default=2_000_000, description="the longest answer taken from a model")
+    max_open_turns: PositiveInt = Field(default=10_000, description="open turns per worker before requests wait")
+    default_reply: str = Field(
+        default="This request cannot be processed.", description="the reply of a block that gives none"
+    )
+    script_model: bool = Field(default=False, description="allow requests to script the model's answer (tests, demos)")
+    max_calls: PositiveInt = Field(default=64, description="model calls under way per model runner")
+    openai_base_url: str | None = Field(default=None, description="an OpenAI-compatible server")
+    openai_api_key: SecretStr | None = Field(default=None, description="its key")
+    openai_model: str | None = Field(default=None, description="the model for requests that name none")
+    openai_connect_timeout_s: PositiveFloat = Field(default=10, description="the longest to wait for a connection")
+    openai_read_timeout_s: PositiveFloat = Field(default=120, description="the longest to wait for the next chunk")
+    session_timeout_s: PositiveFloat = Field(default=6, description="silence after which a worker is taken for dead")
+    metrics_port: NonNegativeInt | None = Field(
+        default=None, description="port of /metrics; none are served without it"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is logged")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - part of the signature
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - part of the signature
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take explicit values first, then the environment, then the file."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+#: Variables that are turngate's and no setting: who reads them is said beside each.
+OTHER_VARIABLES = frozenset({"TURNGATE_TEST_BROKERS"})  # the test suite
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Return the settings in force; `overrides` that are not None win over environment and file.
+
+    Raises:
+        SettingsError: an unknown `TURNGATE_` variable or file entry, or a value of the wrong kind.
+    """
+    _refuse_unknown(os.environ)
+    try:
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as exc:
+        faults = exc.errors(include_url=False, include_context=False, include_input=False)
+        raise SettingsError("; ".join(_fault(fault["loc"], fault["type"], fault["msg"]) for fault in faults)) from None
+    except tomllib.TOMLDecodeError as exc:
+        raise SettingsError(f"{FILE} is not TOML: {exc}") from None
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return an environment for a child process in which `settings` are in force, whatever set them here."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    own: dict[str, str] = {}
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, SecretStr):
+            value = value.get_secret_value()
+        if isinstance(value, tuple):
+            value = "[" + ",".join(f'"{item}"' for item in value) + "]"
+        if value is not None:
+            own[PREFIX + name.upper()] = str(value).lower() if isinstance(value, bool) else str(value)
+    return inherited | own
+
+
+def runtime_dir() -> Path | None:
+    """Return the user's directory for runtime files, if the system names one."""
+    named = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(named) if named else None
+
+
+def _refuse_unknown(variables: Mapping[str, str]) -> None:
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
+    for name in sorted(variables):
+        if name.startswith(PREFIX) and name.upper() not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f", did you mean {near[0]}?" if near else ": `turngate settings` lists them"
+            raise SettingsError(f"unknown setting {name}{hint}")
+
+
+def _fault(place: tuple[int | str, ...], kind: str, message: str) -> str:
+    name = ".".join(str(step) for step in place)
+    if kind == "extra_forbidden":
+        return f"unknown setting {name}: `turngate settings` lists them"
+    return f"{PREFIX}{name.upper()}: {message}"

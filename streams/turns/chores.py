@@ -1,0 +1,111 @@
+"""The slow things turns wait for: chain runs, one at a time per turn, off the ingest loop and bounded in number."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from processors import Answer, IncomingMessage, TurnContext
+from streams.chains import ChainRunner
+from streams.gate import events, machine
+from streams.gate.state import Turn
+from streams.turns.ports import Fatal
+from topics.ids import TurnKey
+
+#: Told a turn and what became of its chain run.
+Report = Callable[[TurnKey, events.Event], None]
+
+
+@dataclass(slots=True)
+class _Chore:
+    work: machine.Work
+    task: asyncio.Task[None] | None
+
+
+class Chores:
+    """Runs the work that turns ask for.
+
+    Work that equals what was done last for the turn is not done again: a pass that released nothing is repeated only
+    once there is more text. Frames that arrive during a pass are covered by the next one together.
+    """
+
+    def __init__(self, chains: ChainRunner, report: Report, fatal: Fatal, *, limit: int) -> None:
+        self._chains = chains
+        self._report = report
+        self._fatal = fatal
+        self._slots = asyncio.Semaphore(limit)
+        self._chores: dict[TurnKey, _Chore] = {}
+
+    def reconcile(self, key: TurnKey, turn: Turn | None, work: machine.Work | None) -> None:
+        """Have `work` done for `turn` (None: it is closed): begin it, let it run, or stop what nobody waits for."""
+        chore = self._chores.get(key)
+        if turn is None or turn.over:
+            self._drop(key)
+        elif work is not None and (chore is None or (chore.task is None and chore.work != work)):
+            task = asyncio.get_running_loop().create_task(self._run(key, turn, work))
+            self._chores[key] = _Chore(work, task)
+
+    async def stop(self) -> None:
+        """Cancel everything that runs and wait for it to end."""
+        tasks = [chore.task for chore in self._chores.values() if chore.task is not None]
+        self._chores.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _drop(self, key: TurnKey) -> None:
+        chore = self._chores.pop(key, None)
+        if chore is not None and chore.task is not None:
+            chore.task.cancel()
+
+    async def _run(self, key: TurnKey, turn: Turn, work: machine.Work) -> None:
+        try:
+            async with self._slots:
+                event = await self._do(turn, work)
+        except Exception as exc:  # noqa: BLE001 - a chain runner turns every processor's failure into an outcome
+            self._fatal(exc)
+            return
+        chore = self._chores.get(key)
+        if chore is not None and chore.work == work:
+            chore.task = None
+            self._report(key, event)
+
+    async def _do(self, turn: Turn, work: machine.Work) -> events.Event:
+        context = _context(turn)
+        match work:
+            case machine.RunPre():
+                incoming = IncomingMessage(
+                    message=turn.message, user=turn.request.user, channel=turn.request.channel, context=context
+                )
+                return events.PreDone(await self._chains.run_pre(incoming))
+            case machine.RunInput(step=step):
+                return events.InputDone(step, await self._chains.run_input(turn.base_prompt(), context))
+            case machine.RunOutput(step=step, attempt=attempt, upto=upto, final=final):
+                answer = Answer(
+                    text=str(turn.buffer),
+                    tool_calls=turn.answer.tool_calls,
+                    step=step,
+                    attempt=attempt,
+                    finish_reason=turn.answer.finish_reason,
+                    refusal=turn.answer.refusal or None,
+                    complete=final,
+                    context=context,
+                )
+                return events.PassDone(step, attempt, upto, final, await self._chains.run_output(answer))
+
+
+def _context(turn: Turn) -> TurnContext:
+    request = turn.request
+    return TurnContext(
+        tenant=request.tenant,
+        thread_id=request.thread_id,
+        turn_id=request.turn_id,
+        agent=request.agent,
+        channel=request.channel,
+        user=request.user,
+        step=turn.step,
+        attempt=turn.attempt,
+        attributes=request.attributes or {},
+        metadata=turn.metadata,
+    )

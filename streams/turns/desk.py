@@ -1,0 +1,326 @@
+"""The turns of one partition: takes inputs, plans what to journal and to publish, and keeps the turns' states.
+
+Pure planning: no I/O, no clock. A plan's records are already folded into the states here, so whoever applies the plan
+must journal them all or end the process; nothing else may be done with a plan before that.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from streams.gate import entries, events, machine
+from streams.gate.effects import Publish, effects_of
+from streams.gate.policy import Policy
+from streams.gate.records import JournalError, JournalRecord
+from streams.gate.state import Phase, Turn
+from streams.turns.inputs import Input, News, Source
+from topics import codec, names
+from topics.content import TextPart
+from topics.errors import WireError
+from topics.ids import ThreadKey, TurnKey
+from topics.records import CancelTurn, ModelFrame, TurnRequest
+
+OnBusy = Literal["queue", "reject", "cancel_previous"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeskSettings:
+    """What a desk needs to know beside the turns' policy. Times in seconds, sizes in bytes.
+
+    `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy.
+    """
+
+    partitions: int
+    on_busy: OnBusy = "queue"
+    max_request_bytes: int = 768 * 1024
+    max_frame_bytes: int = 900 * 1024
+    idempotency_window_s: float = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """The effects of record `n` of a turn."""
+
+    turn: TurnKey
+    n: int
+    effects: tuple[Publish, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A source record that was not taken: `error` is a class name, `reason` says what to do, without content."""
+
+    source: Source
+    error: str
+    reason: str
+    turn: TurnKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is kept of a closed turn: its outcome, where on `released` its terminal frame is, and since when."""
+
+    outcome: str
+    partition: int
+    offset: int
+    at: float
+
+
+@dataclass(slots=True)
+class Plan:
+    """What follows from a batch of inputs. `journal` comes before everything else.
+
+    `touched` turns may want other work than before, `closed` ones can be cleared from the journal but for their last
+    record, `repeats` ask for a closed turn's terminal frame once more, `dropped` counts frames that changed nothing.
+    """
+
+    journal: list[tuple[TurnKey, JournalRecord]] = field(default_factory=list)
+    outgoing: list[Outgoing] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    touched: dict[TurnKey, None] = field(default_factory=dict)
+    closed: list[TurnKey] = field(default_factory=list)
+    repeats: list[tuple[TurnKey, Done]] = field(default_factory=list)
+    dropped: int = 0
+
+
+class Desk:
+    """The turns of one partition.
+
+    `turns` are the open ones, `done` the closed ones that a late duplicate may still ask for.
+    """
+
+    def __init__(self, partition: int, policy: Policy, settings: DeskSettings) -> None:
+        self.partition = partition
+        self.policy = policy
+        self.settings = settings
+        self.turns: dict[TurnKey, Turn] = {}
+        self.done: dict[TurnKey, Done] = {}
+        self._threads: dict[ThreadKey, deque[TurnKey]] = {}
+        self._confirmed: dict[TurnKey, int] = {}
+
+    # -- recovery -----------------------------------------------------------------------------------------------------
+
+    def restore(self, journal: Mapping[TurnKey, Sequence[JournalRecord]]) -> Plan:
+        """Rebuild the turns from their journal and return what is owed: effects that may not have been published.
+
+        Raises:
+            JournalError: a turn's records are not consecutive.
+        """
+        plan = Plan()
+        opened: list[Turn] = []
+        for key, records in journal.items():
+            last = records[-1]
+            if isinstance(last.entry, entries.Closed):
+                self.done[key] = Done(last.entry.outcome, last.entry.partition, last.entry.offset, last.at)
+                plan.closed.append(key)
+            else:
+                opened.append(self._replay(key, records, plan))
+        for turn in sorted(opened, key=lambda turn: turn.order):
+            self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
+            plan.touched[turn.key] = None
+        return plan
+
+    def _replay(self, key: TurnKey, records: Sequence[JournalRecord], plan: Plan) -> Turn:
+        try:
+            turn = machine.begin(records[0])
+            owed: list[Outgoing] = []
+            for record in records[1:]:
+                effects = effects_of(turn, record, self.policy.max_record_bytes)
+                owed.append(Outgoing(key, record.n, effects))
+                turn = machine.evolve(turn, record)
+        except ValueError as exc:
+            raise JournalError(f"the journal of a turn in partition {self.partition} has a gap: {exc}") from None
+        self.turns[key] = turn
+        self._confirmed[key] = turn.confirmed
+        plan.outgoing += (out for out in owed if out.n > turn.confirmed)
+        return turn
+
+    def startable(self) -> list[News]:
+        """Return the starts that are due: of each thread's first turn, if it is still queued."""
+        heads = (queue[0] for queue in self._threads.values() if queue)
+        return [News(key, events.Start()) for key in heads if self.turns[key].phase is Phase.QUEUED]
+
+    # -- the daily work -----------------------------------------------------------------------------------------------
+
+    def take(self, inputs: Iterable[Input], now: float) -> Plan:
+        """Plan what follows from `inputs` at `now` (epoch seconds), and fold it into the turns' states.
+
+        Inputs count in their order, except that frames come last, those of a turn together: one record, one release.
+        """
+        plan = Plan()
+        frames: dict[TurnKey, list[ModelFrame]] = {}
+        for item in inputs:
+            if isinstance(item, News):
+                self._happened(item.turn, item.event, now, plan)
+            elif item.topic is names.FRAMES:
+                self._frame(item, frames, now, plan)
+            else:
+                self._request(item, now, plan)
+        for key, arrived in frames.items():
+            written = len(plan.journal)
+            self._happened(key, events.Frames(tuple(arrived)), now, plan)
+            if len(plan.journal) == written:
+                plan.dropped += len(arrived)
+        return plan
+
+    def confirmed(self, key: TurnKey, n: int) -> None:
+        """Note that the effects of a turn's records up to `n` are published; its next record will say so."""
+        if key in self.turns:
+            self._confirmed[key] = n
+
+    def overdue(self, now: float) -> list[News]:
+        """Return a tick for every open turn that has waited longer than it may."""
+        tick = events.Tick()
+        due = (key for key, turn in self.turns.items() if not turn.over and machine.wake_at(turn, self.policy) <= now)
+        return [News(key, tick) for key in due]
+
+    def expired(self, now: float) -> list[TurnKey]:
+        """Forget closed turns that no duplicate can ask for any more, and return them: their last record can go too."""
+        limit = now - self.settings.idempotency_window_s - 3600.0
+        old = [key for key, done in self.done.items() if done.at < limit]
+        for key in old:
+            del self.done[key]
+        return old
+
+    def work(self, key: TurnKey) -> machine.Work | None:
+        """Return the chain run that a turn waits for, if it is open and waits for one."""
+        turn = self.turns.get(key)
+        return machine.work(turn, self.policy) if turn is not None else None
+
+    # -- one input ----------------------------------------------------------------------------------------------------
+
+    def _frame(self, source: Source, frames: dict[TurnKey, list[ModelFrame]], now: float, plan: Plan) -> None:
+        size = len(source.value or b"")
+        if size > self.settings.max_frame_bytes:
+            reason = f"the frame has {size} bytes, at most {self.settings.max_frame_bytes} are taken: send smaller ones"
+            self._refuse_frame(source, "RecordTooLargeError", reason, now, plan)
+            return
+        try:
+            frame = codec.decode(source.value, names.MODEL_FRAME)
+        except WireError as exc:
+            self._refuse_frame(source, type(exc).__name__, str(exc), now, plan)
+            return
+        key = frame.turn
+        if key in self.turns:
+            frames.setdefault(key, []).append(frame)
+        elif key in self.done:
+            plan.dropped += 1
+        else:
+            reason = "the frame is about a turn that is not open here: check its ids and the partition it was sent to"
+            plan.refused.append(Refused(source, "UnknownTurnError", reason, key))
+
+    def _refuse_frame(self, source: Source, error: str, reason: str, now: float, plan: Plan) -> None:
+        """Dead-letter a frame that cannot be taken, and fail the open turn it names: its answer can never be whole."""
+        key = codec.identify(source.value)
+        plan.refused.append(Refused(source, error, reason, key))
+        if key is not None:
+            message = "a frame of the answer could not be taken: see dead-letters"
+            self._happened(key, events.Refuse("ModelFailedError", message), now, plan)
+
+    def _request(self, source: Source, now: float, plan: Plan) -> None:
+        size = len(source.value or b"")
+        if size > self.settings.max_request_bytes:
+            reason = f"the request has {size} bytes, at most {self.settings.max_request_bytes} are taken: send urls"
+            self._refuse_request(source, "RecordTooLargeError", reason, now, plan)
+            return
+        try:
+            request = codec.decode(source.value, names.REQUEST)
+        except WireError as exc:
+            self._refuse_request(source, type(exc).__name__, str(exc), now, plan)
+            return
+        right = request.turn.thread.partition(self.settings.partitions)
+        if right != source.partition:
+            reason = f"the record belongs in partition {right}: key it by tenant/thread_id and use murmur2"
+            plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
+            return
+        if isinstance(request, CancelTurn):
+            if request.turn in self.turns:
+                self._happened(request.turn, events.Cancel(), now, plan)
+            return
+        self._submit(request, source, now, plan)
+
+    def _submit(self, request: TurnRequest, source: Source, now: float, plan: Plan) -> None:
+        key = request.turn
+        if key in self.turns:
+            return
+        if key in self.done:
+            plan.repeats.append((key, self.done[key]))
+            return
+        waiting = list(self._threads.get(key.thread, ()))
+        self._accept(request, source, now, plan)
+        if waiting and self.settings.on_busy == "reject":
+            message = "the thread has an open turn: wait for its end, or set on_busy to queue"
+            self._happened(key, events.Refuse("InvalidRequestError", message), now, plan)
+        elif waiting and self.settings.on_busy == "cancel_previous":
+            for previous in waiting:
+                self._happened(previous, events.Cancel(), now, plan)
+
+    def _accept(self, request: TurnRequest, source: Source, now: float, plan: Plan, *, readable: bool = True) -> None:
+        key = request.turn
+        entry = machine.accept(
+            request, partition=self.partition, order=source.offset, now=now, policy=self.policy, readable=readable
+        )
+        record = JournalRecord(n=0, at=now, confirmed=-1, entry=entry)
+        self.turns[key] = machine.begin(record)
+        self._confirmed[key] = -1
+        plan.journal.append((key, record))
+        queue = self._threads.setdefault(key.thread, deque())
+        queue.append(key)
+        if len(queue) == 1 and readable:
+            self._happened(key, events.Start(), now, plan)
+
+    def _refuse_request(self, source: Source, error: str, reason: str, now: float, plan: Plan) -> None:
+        """Dead-letter a request that cannot be taken, and end its turn visibly if it names one that is not known."""
+        key = codec.identify(source.value)
+        plan.refused.append(Refused(source, error, reason, key))
+        if key is None or key in self.turns or key in self.done:
+            return
+        if key.thread.partition(self.settings.partitions) != source.partition:
+            return
+        stand_in = TurnRequest(
+            tenant=key.tenant, thread_id=key.thread_id, turn_id=key.turn_id, message=(TextPart(text=""),)
+        )
+        self._accept(stand_in, source, now, plan, readable=False)
+        self._happened(key, events.Refuse("InvalidRequestError", reason), now, plan)
+
+    # -- one turn -----------------------------------------------------------------------------------------------------
+
+    def _happened(self, key: TurnKey, event: events.Event, now: float, plan: Plan) -> None:
+        turn = self.turns.get(key)
+        if turn is None:
+            return
+        plan.touched[key] = None
+        for entry in machine.decide(turn, event, now, self.policy):
+            record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
+            plan.journal.append((key, record))
+            effects = effects_of(turn, record, self.policy.max_record_bytes)
+            plan.outgoing.append(Outgoing(key, record.n, effects))
+            turn = machine.evolve(turn, record)
+            self.turns[key] = turn
+        if turn.phase is Phase.CLOSED:
+            self._close(turn, now, plan)
+
+    def _fitting(self, entry: entries.AnyEntry) -> entries.AnyEntry:
+        """Return `entry`, or a failure in its place if what a processor made cannot be journaled in one record."""
+        if isinstance(entry, entries.Llm) or len(entry.model_dump_json()) <= self.policy.max_entry_bytes:
+            return entry
+        return entries.Failed(
+            error="ProcessorFailedError",
+            message=f"what {entry.checkpoint} produced does not fit into a record: have processors return less",
+        )
+
+    def _close(self, turn: Turn, now: float, plan: Plan) -> None:
+        key = turn.key
+        partition, offset = turn.closed_at or (turn.partition, -1)
+        self.done[key] = Done(turn.outcome or "", partition, offset, now)
+        plan.closed.append(key)
+        del self.turns[key], self._confirmed[key]
+        queue = self._threads[key.thread]
+        queue.remove(key)
+        if not queue:
+            del self._threads[key.thread]
+        elif self.turns[queue[0]].phase is Phase.QUEUED:
+            self._happened(queue[0], events.Start(), now, plan)

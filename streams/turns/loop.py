@@ -1,0 +1,212 @@
+"""The ingest loop of one partition: the only place where records are acknowledged, in one numbered order.
+
+A batch is everything that waits. For each batch, in this order:
+
+    1. plan       the desk decides what follows (pure)
+    2. journal    append every record of the plan; return once durable and the fence held
+    3. refuse     dead-letter what was not taken, and wait until that is durable
+    4. publish    hand the effects to the publisher, which sends them in order while the loop goes on
+    5. ack        acknowledge the batch's source records, in offset order
+    6. work       let the turns that were touched have their chains run
+    7. clear      remove what closed turns left in the journal
+
+A crash before 2 is a batch that never was: its sources come again. A crash after 2 is mended by replay: what was to be
+published is owed until a later record says that it was confirmed. Nothing slow happens here: chains run as chores, and
+their results come back through the same inbox. An unexpected exception ends the process before another acknowledgement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streams.gate import events
+from streams.inbox import Inbox
+from streams.journal.ledger import Ledger
+from streams.journal.writer import Row
+from streams.turns.chores import Chores
+from streams.turns.desk import Desk, Done, Plan, Refused
+from streams.turns.inputs import Input, News, Source
+from streams.turns.observer import Observer
+from streams.turns.ports import Clock, Fatal, Journal, Producer, Reader
+from streams.turns.publisher import Publisher
+from topics import codec, names
+from topics.ids import TurnKey
+from topics.names import Names
+from topics.records import DeadLetter
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.25
+EXPIRY_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What all partitions' loops of a worker share."""
+
+    producer: Producer
+    reader: Reader
+    names: Names
+    worker: str
+    clock: Clock
+    fatal: Fatal
+    observer: Observer
+
+
+class PartitionLoop:
+    """Owns one partition: its desk, its journal, its publisher and its turns' chores."""
+
+    def __init__(self, desk: Desk, journal: Journal, ledger: Ledger, epoch: int, chores: Chores, ports: Ports) -> None:
+        self.desk = desk
+        self._journal = journal
+        self._ledger = ledger
+        self._epoch = epoch
+        self._chores = chores
+        self._ports = ports
+        self._publisher = Publisher(desk.partition, ports.names, ports.producer, self._confirmed)
+        self._inbox: Inbox[Input] = Inbox()
+        self._expiry_due = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, owed: Plan) -> None:
+        """Begin: first publish what the journal says is `owed`, then go on with the open turns, then take inputs in."""
+        self._publisher.put(owed.outgoing)
+        self._tasks = [
+            asyncio.create_task(self._guarded(run), name=f"partition {self.desk.partition} {name}")
+            for name, run in (
+                ("ingest", self._ingest(owed)),
+                ("publish", self._publisher.run()),
+                ("clock", self._watch_clock()),
+            )
+        ]
+
+    async def stop(self) -> None:
+        """Stop at once. What is journaled is owed to readers and will be published by the partition's next owner."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+
+    async def deliver(self, source: Source) -> None:
+        """Add a source record to the inbox; waits while the inbox is full."""
+        await self._inbox.deliver(source)
+
+    def tell(self, key: TurnKey, event: events.Event) -> None:
+        """Add news about a turn to the inbox."""
+        self._inbox.put(News(key, event))
+
+    # -- the loop -----------------------------------------------------------------------------------------------------
+
+    async def _ingest(self, owed: Plan) -> None:
+        await self._clear(owed)
+        for start in self.desk.startable():
+            self._inbox.put(start)
+        self._give_work(owed)
+        while True:
+            await self._apply(await self._inbox.take())
+            await self._expire()
+
+    async def _apply(self, batch: Sequence[Input]) -> None:
+        sources = [item for item in batch if isinstance(item, Source)]
+        plan = self.desk.take(batch, round(self._ports.clock(), 3))  # 1
+        await self._append(plan)  # 2
+        await self._dead_letter(plan.refused)  # 3
+        self._publisher.put(plan.outgoing)  # 4
+        for source in sources:  # 5
+            source.ack()
+        self._give_work(plan)  # 6
+        await self._clear(plan)  # 7
+        await self._repeat(plan.repeats)
+        self._ports.observer.applied(plan, len(sources))
+        self._ports.observer.open_turns(self.desk.partition, len(self.desk.turns))
+
+    async def _append(self, plan: Plan) -> None:
+        if not plan.journal:
+            return
+        await self._journal.append([Row(str(key), record.n, record.encode()) for key, record in plan.journal])
+        for key, record in plan.journal:
+            self._ledger.note(str(key), record.n, self._epoch)
+
+    async def _dead_letter(self, refused: Sequence[Refused]) -> None:
+        sent = [await self._send_dead_letter(one) for one in refused]
+        for one in sent:
+            await one
+
+    async def _send_dead_letter(self, refused: Refused) -> asyncio.Future[int]:
+        source, turn, ports = refused.source, refused.turn, self._ports
+        topic = ports.names.topic(source.topic)
+        letter = DeadLetter(
+            id=f"{topic}/{source.partition}/{source.offset}",
+            origin_topic=topic,
+            origin_partition=source.partition,
+            origin_offset=source.offset,
+            error=refused.error,
+            reason=refused.reason,
+            tenant=turn.tenant if turn else None,
+            thread_id=turn.thread_id if turn else None,
+            turn_id=turn.turn_id if turn else None,
+            worker=ports.worker,
+            at=ports.clock(),
+            size=len(source.value or b""),
+        )
+        log.warning("refused a record: %s at %s: %s", refused.error, letter.id, refused.reason)
+        return await ports.producer.send(
+            ports.names.topic(names.DEAD_LETTERS), source.partition, letter.id.encode(), codec.encode(letter)
+        )
+
+    def _give_work(self, plan: Plan) -> None:
+        for key in plan.touched:
+            turn = self.desk.turns.get(key)
+            self._chores.reconcile(key, turn, self.desk.work(key))
+
+    async def _clear(self, plan: Plan) -> None:
+        keys = [row for key in plan.closed for row in self._ledger.clear_all_but_last(str(key))]
+        if keys:
+            await self._journal.clear(keys)
+
+    async def _expire(self) -> None:
+        """Remove closed turns that no duplicate can ask for any more. Here, because only this task appends."""
+        if self._expiry_due:
+            self._expiry_due = False
+            keys = [row for key in self.desk.expired(self._ports.clock()) for row in self._ledger.clear(str(key))]
+            await self._journal.clear(keys)
+
+    async def _repeat(self, repeats: Iterable[tuple[TurnKey, Done]]) -> None:
+        """Publish closed turns' terminal frames again for callers that submitted them again."""
+        ports = self._ports
+        released = ports.names.topic(names.RELEASED_FRAMES)
+        for key, done in repeats:
+            value = await ports.reader.fetch(released, done.partition, done.offset)
+            if value is not None:
+                await (await ports.producer.send(released, self.desk.partition, key.thread.encode(), value))
+
+    # -- beside it ----------------------------------------------------------------------------------------------------
+
+    async def _watch_clock(self) -> None:
+        since_expiry = 0.0
+        while True:
+            await asyncio.sleep(TICK_S)
+            for tick in self.desk.overdue(self._ports.clock()):
+                self._inbox.put(tick)
+            since_expiry += TICK_S
+            if since_expiry >= EXPIRY_S:
+                since_expiry = 0.0
+                self._expiry_due = True
+                self._inbox.nudge()
+
+    def _confirmed(self, key: TurnKey, n: int, terminal_offset: int | None) -> None:
+        self.desk.confirmed(key, n)
+        if terminal_offset is not None:
+            self.tell(key, events.Published(n, terminal_offset))
+
+    async def _guarded(self, run: Coroutine[Any, Any, None]) -> None:
+        try:
+            await run
+        except asyncio.CancelledError:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - whatever it is, going on would skip a record
+            self._ports.fatal(exc)

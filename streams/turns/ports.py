@@ -1,0 +1,40 @@
+"""What the turn worker needs from outside, one protocol each, so that it runs the same on Kafka and in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from streams.journal.writer import Row
+
+
+class Journal(Protocol):
+    """The journal of one partition (`streams.journal.writer.JournalWriter` on Kafka)."""
+
+    async def append(self, rows: Sequence[Row]) -> None:
+        """Append `rows` in order; return once they are durable and the fence held."""
+
+    async def clear(self, keys: Sequence[bytes]) -> None:
+        """Append tombstones for `keys`."""
+
+
+class Producer(Protocol):
+    """Publishes records to the turn topics."""
+
+    async def send(self, topic: str, partition: int | None, key: bytes | None, value: bytes) -> asyncio.Future[int]:
+        """Hand a record to the broker's client, in order; the future gives its offset once all replicas have it."""
+
+
+class Reader(Protocol):
+    """Reads single records back."""
+
+    async def fetch(self, topic: str, partition: int, offset: int) -> bytes | None:
+        """Return the value of one record, None if it is gone."""
+
+
+#: The current time, in seconds since the Unix epoch.
+Clock = Callable[[], float]
+
+#: Called with what went wrong when going on would break a promise: ends the process, and does not return to its caller.
+Fatal = Callable[[BaseException], None]

@@ -1,0 +1,67 @@
+"""Publishes the effects of one partition's records, in order, and reports what is confirmed.
+
+Everything waiting is sent at once; only terminal frames wait until all that comes before them is confirmed, so that usage
+and text are on their topics before a reader is told that the turn is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from streams.gate.effects import Publish
+from streams.turns.desk import Outgoing
+from streams.turns.ports import Producer
+from topics import codec
+from topics.ids import TurnKey
+from topics.names import Names
+
+#: Told the turn, its last record whose effects are confirmed, and the terminal frame's offset if there was one.
+Confirmed = Callable[[TurnKey, int, int | None], None]
+
+
+class Publisher:
+    """The outgoing side of one partition: `put` effects, `run` to send them."""
+
+    def __init__(self, partition: int, names: Names, producer: Producer, on_confirmed: Confirmed) -> None:
+        self._partition = partition
+        self._names = names
+        self._producer = producer
+        self._on_confirmed = on_confirmed
+        self._waiting: list[Outgoing] = []
+        self._wake = asyncio.Event()
+
+    def put(self, outgoing: Sequence[Outgoing]) -> None:
+        """Add effects to be published after those already waiting."""
+        if outgoing:
+            self._waiting.extend(outgoing)
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Publish what is put, until cancelled.
+
+        Raises whatever the producer raises: the effects stay owed, and a restart publishes them from the journal.
+        """
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            batch, self._waiting = self._waiting, []
+            await self._publish(batch)
+
+    async def _publish(self, batch: Sequence[Outgoing]) -> None:
+        before = [await self._send(out.turn, effect) for out in batch for effect in out.effects if not effect.terminal]
+        for sent in before:
+            await sent
+        ends: dict[TurnKey, asyncio.Future[int]] = {}
+        for out in batch:
+            for effect in out.effects:
+                if effect.terminal:
+                    ends[out.turn] = await self._send(out.turn, effect)
+        offsets = {turn: await sent for turn, sent in ends.items()}
+        for turn, n in {out.turn: out.n for out in batch}.items():
+            self._on_confirmed(turn, n, offsets.get(turn))
+
+    async def _send(self, turn: TurnKey, effect: Publish) -> asyncio.Future[int]:
+        value = codec.encode(effect.record)
+        topic = self._names.topic(effect.topic)
+        return await self._producer.send(topic, self._partition, turn.thread.encode(), value)

@@ -1,0 +1,3 @@
+"""Tests of `processors`."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Tests of `streams`."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Tests of `streams.chains`."""
+
+from __future__ import annotations

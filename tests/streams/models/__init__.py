@@ -1,0 +1,3 @@
+"""Tests of `streams.models`."""
+
+from __future__ import annotations
