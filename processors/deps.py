@@ -193,7 +193,8 @@ def _module(name: str, spec: str, paths: Sequence[str | Path]) -> object:
             if absent is not None and (name == absent or name.startswith(f"{absent}."))
             else "The module was found, but fails while it is imported: mend that, then start again."
         )
-        raise DepsImportError(f"{spec}: cannot import {name!r}: {type(error).__name__}: {_sentence(error)} {hint}") from error
+        what = f"{type(error).__name__}: {_sentence(error)}"
+        raise DepsImportError(f"{spec}: cannot import {name!r}: {what} {hint}") from error
 
 
 def _sentence(error: BaseException) -> str:

@@ -87,11 +87,13 @@ class TopicAdmin:
             existing = await self._describe(client)
             _refuse(f for f in findings(wanted, existing) if f.kind != "missing")
             missing = [layout for layout in wanted if layout.name not in existing]
-            await self._create(client, missing, replication)
+            created = await self._create(client, missing, replication)
             await self._await_leaders(client, missing)
             _refuse(findings(wanted, await self._describe(client)))
-        there = tuple(layout.name for layout in wanted if layout.name in existing)
-        return Creation(created=tuple(layout.name for layout in missing), there=there)
+        return Creation(
+            created=tuple(layout.name for layout in wanted if layout.name in created),
+            there=tuple(layout.name for layout in wanted if layout.name not in created),
+        )
 
     async def check(self, partitions: int | None = None) -> list[Finding]:
         """Return what is missing or wrong, nothing if all is well; `partitions` of None is what `requests` has.
@@ -175,9 +177,10 @@ class TopicAdmin:
                     configs[resource["resource_name"]] = {e["config_names"]: e["config_value"] for e in entries}
         return {name: TopicState(name, count, configs.get(name, {})) for name, count in counts.items()}
 
-    async def _create(self, client: AIOKafkaClient, layouts: Sequence[TopicLayout], replication: int) -> None:
+    async def _create(self, client: AIOKafkaClient, layouts: Sequence[TopicLayout], replication: int) -> set[str]:
+        """Return the names of those that were created; one that somebody else has just made is not among them."""
         if not layouts:
-            return
+            return set()
         wish: list[tuple[str, int, int, Sequence[Any], Sequence[tuple[str, str]]]] = [
             (one.name, one.partitions, replication, [], list(one.configs.items())) for one in layouts
         ]
@@ -196,6 +199,7 @@ class TopicAdmin:
                 "Mend the cause (permissions, or a replication factor above the number of brokers) and run `turngate "
                 "topics create` again; what was created stays."
             )
+        return {name for name, code, _ in answer.topic_errors if code == 0}
 
     async def _await_leaders(self, client: AIOKafkaClient, layouts: Sequence[TopicLayout]) -> None:
         """Wait until each new topic can be written to; a cluster needs a moment to choose leaders."""

@@ -138,6 +138,8 @@ class Connection:
                         # The bare port first, because aiokafka logs an error for every refused connection.
                         await self._await_open_port()
                         await start()
+                        # aiokafka's stop() fails if the tasks that start() made have not begun to run.
+                        await asyncio.sleep(0)
                     except (KafkaError, OSError) as error:
                         why = type(error).__name__
                         await asyncio.sleep(_RETRY_S)

@@ -290,10 +290,14 @@ class ProcessChainRunner:
 
     def _hand(self, call: _Call, seat: _Seat) -> None:
         """Give a call to a child."""
+        try:
+            seat.child.send(Start(call.ticket, call.run))
+        except Exception as error:  # noqa: BLE001 - e.g. a caller's attributes, nested too deep to be sent
+            self._blame(call, type(error).__name__)
+            return
         seat.alone = call.alone
         seat.calls[call.ticket] = call
         call.child = seat
-        seat.child.send(Start(call.ticket, call.run))
         self._start_timer(call, seat)
         if len(seat.calls) > 1 and seat.pulse is None:
             self._feel_pulse(seat)
@@ -363,6 +367,7 @@ class ProcessChainRunner:
             if certain:
                 self._blame(call, error)
             else:
+                call.began = 0.0
                 call.alone = True
                 self._enqueue(call)
         self._replace()
@@ -373,6 +378,7 @@ class ProcessChainRunner:
         chain = self._running().of(call.run)
         member = chain.member(call.run)
         ran_ms = (asyncio.get_running_loop().time() - call.began) * 1000 if call.began else 0.0
+        call.began = 0.0
         _log.warning("%s processor %s failed: %s", member.kind, member.name, error)
         step = chain.take(call.run, Threw(error), ran_ms)
         if isinstance(step, RUNS):
@@ -422,7 +428,6 @@ class ProcessChainRunner:
         while self._waiting_alone or self._waiting_shared:
             queue = self._waiting_alone or self._waiting_shared
             call = heapq.heappop(queue)
-            call.began = 0.0
             self._blame(call, ChainStartError.__name__)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streams.faust_shell.base import AppSettings, JournalApp
-from streams.turns.inputs import Source
+from streams.sources import Source
 from streams.turns.worker import TurnWorker
 from topics import names
 from topics.names import Topic
@@ -27,7 +27,7 @@ class TurnsApp(JournalApp):
         super().__init__(settings)
         self.worker = build(self)
         self._fatal = fatal
-        self.belong_to(self.worker, fatal)
+        self.belong_to(self.worker.partitions, fatal)
         self.agent(self.source(names.REQUESTS), name="requests")(self._requests)
         self.agent(self.source(names.FRAMES), name="frames")(self._frames)
 

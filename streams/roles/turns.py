@@ -63,8 +63,8 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
                     max_open_turns=settings.max_open_turns,
                 ),
                 chains,
-                app.logs,
                 ports,
+                app.logs,
                 replays=app.journal.take_replays,
                 unique=lambda: uuid.uuid4().hex,
             )

@@ -10,7 +10,7 @@ from processors import Answer, IncomingMessage, TurnContext
 from streams.chains import ChainRunner
 from streams.gate import events, machine
 from streams.gate.state import Turn
-from streams.turns.ports import Fatal
+from streams.ports import Fatal
 from topics.ids import TurnKey
 
 #: Told a turn and what became of its chain run.
@@ -30,12 +30,16 @@ class Chores:
     once there is more text. Frames that arrive during a pass are covered by the next one together.
     """
 
-    def __init__(self, chains: ChainRunner, report: Report, fatal: Fatal, *, limit: int) -> None:
+    def __init__(self, chains: ChainRunner, fatal: Fatal, *, limit: int) -> None:
         self._chains = chains
-        self._report = report
+        self._report: Report = _nobody_asked
         self._fatal = fatal
         self._slots = asyncio.Semaphore(limit)
         self._chores: dict[TurnKey, _Chore] = {}
+
+    def report_to(self, report: Report) -> None:
+        """Have results told to `report`; must be called before the first work is given."""
+        self._report = report
 
     def reconcile(self, key: TurnKey, turn: Turn | None, work: machine.Work | None) -> None:
         """Have `work` done for `turn` (None: it is closed): begin it, let it run, or stop what nobody waits for."""
@@ -93,6 +97,10 @@ class Chores:
                     context=context,
                 )
                 return events.PassDone(step, attempt, upto, final, await self._chains.run_output(answer))
+
+
+def _nobody_asked(key: TurnKey, event: events.Event) -> None:
+    raise RuntimeError(f"{type(event).__name__} of {key.turn_id} before report_to was called")
 
 
 def _context(turn: Turn) -> TurnContext:

@@ -16,7 +16,8 @@ from streams.gate.effects import Publish, effects_of
 from streams.gate.policy import Policy
 from streams.gate.records import JournalError, JournalRecord
 from streams.gate.state import Phase, Turn
-from streams.turns.inputs import Input, News, Source
+from streams.sources import Refused, Source
+from streams.turns.inputs import Input, News
 from topics import codec, names
 from topics.content import TextPart
 from topics.errors import WireError
@@ -47,16 +48,6 @@ class Outgoing:
     turn: TurnKey
     n: int
     effects: tuple[Publish, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A source record that was not taken: `error` is a class name, `reason` says what to do, without content."""
-
-    source: Source
-    error: str
-    reason: str
-    turn: TurnKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +184,7 @@ class Desk:
     # -- one input ----------------------------------------------------------------------------------------------------
 
     def _frame(self, source: Source, frames: dict[TurnKey, list[ModelFrame]], now: float, plan: Plan) -> None:
-        size = len(source.value or b"")
+        size = source.size
         if size > self.settings.max_frame_bytes:
             reason = f"the frame has {size} bytes, at most {self.settings.max_frame_bytes} are taken: send smaller ones"
             self._refuse_frame(source, "RecordTooLargeError", reason, now, plan)
@@ -221,7 +212,7 @@ class Desk:
             self._happened(key, events.Refuse("ModelFailedError", message), now, plan)
 
     def _request(self, source: Source, now: float, plan: Plan) -> None:
-        size = len(source.value or b"")
+        size = source.size
         if size > self.settings.max_request_bytes:
             reason = f"the request has {size} bytes, at most {self.settings.max_request_bytes} are taken: send urls"
             self._refuse_request(source, "RecordTooLargeError", reason, now, plan)

@@ -18,7 +18,6 @@ their results come back through the same inbox. An unexpected exception ends the
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,18 +26,16 @@ from streams.gate import events
 from streams.inbox import Inbox
 from streams.journal.ledger import Ledger
 from streams.journal.writer import Row
+from streams.ports import Clock, Fatal, Journal, Producer, Reader
+from streams.sources import DeadLetterBox, Source
 from streams.turns.chores import Chores
-from streams.turns.desk import Desk, Done, Plan, Refused
-from streams.turns.inputs import Input, News, Source
+from streams.turns.desk import Desk, Done, Plan
+from streams.turns.inputs import Input, News
 from streams.turns.observer import Observer
-from streams.turns.ports import Clock, Fatal, Journal, Producer, Reader
 from streams.turns.publisher import Publisher
-from topics import codec, names
+from topics import names
 from topics.ids import TurnKey
 from topics.names import Names
-from topics.records import DeadLetter
-
-log = logging.getLogger(__name__)
 
 TICK_S = 0.25
 EXPIRY_S = 60.0
@@ -67,6 +64,7 @@ class PartitionLoop:
         self._epoch = epoch
         self._chores = chores
         self._ports = ports
+        self._dead_letters = DeadLetterBox(ports.producer, ports.names, ports.worker, ports.clock)
         self._publisher = Publisher(desk.partition, ports.names, ports.producer, self._confirmed)
         self._inbox: Inbox[Input] = Inbox()
         self._expiry_due = False
@@ -74,6 +72,7 @@ class PartitionLoop:
 
     def start(self, owed: Plan) -> None:
         """Begin: first publish what the journal says is `owed`, then go on with the open turns, then take inputs in."""
+        self._chores.report_to(self.tell)
         self._publisher.put(owed.outgoing)
         self._tasks = [
             asyncio.create_task(self._guarded(run), name=f"partition {self.desk.partition} {name}")
@@ -90,6 +89,7 @@ class PartitionLoop:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+        await self._chores.stop()
 
     async def deliver(self, source: Source) -> None:
         """Add a source record to the inbox; waits while the inbox is full."""
@@ -114,7 +114,7 @@ class PartitionLoop:
         sources = [item for item in batch if isinstance(item, Source)]
         plan = self.desk.take(batch, round(self._ports.clock(), 3))  # 1
         await self._append(plan)  # 2
-        await self._dead_letter(plan.refused)  # 3
+        await self._dead_letters.put(plan.refused)  # 3
         self._publisher.put(plan.outgoing)  # 4
         for source in sources:  # 5
             source.ack()
@@ -130,33 +130,6 @@ class PartitionLoop:
         await self._journal.append([Row(str(key), record.n, record.encode()) for key, record in plan.journal])
         for key, record in plan.journal:
             self._ledger.note(str(key), record.n, self._epoch)
-
-    async def _dead_letter(self, refused: Sequence[Refused]) -> None:
-        sent = [await self._send_dead_letter(one) for one in refused]
-        for one in sent:
-            await one
-
-    async def _send_dead_letter(self, refused: Refused) -> asyncio.Future[int]:
-        source, turn, ports = refused.source, refused.turn, self._ports
-        topic = ports.names.topic(source.topic)
-        letter = DeadLetter(
-            id=f"{topic}/{source.partition}/{source.offset}",
-            origin_topic=topic,
-            origin_partition=source.partition,
-            origin_offset=source.offset,
-            error=refused.error,
-            reason=refused.reason,
-            tenant=turn.tenant if turn else None,
-            thread_id=turn.thread_id if turn else None,
-            turn_id=turn.turn_id if turn else None,
-            worker=ports.worker,
-            at=ports.clock(),
-            size=len(source.value or b""),
-        )
-        log.warning("refused a record: %s at %s: %s", refused.error, letter.id, refused.reason)
-        return await ports.producer.send(
-            ports.names.topic(names.DEAD_LETTERS), source.partition, letter.id.encode(), codec.encode(letter)
-        )
 
     def _give_work(self, plan: Plan) -> None:
         for key in plan.touched:

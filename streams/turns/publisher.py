@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from streams.gate.effects import Publish
+from streams.ports import Producer
 from streams.turns.desk import Outgoing
-from streams.turns.ports import Producer
 from topics import codec
 from topics.ids import TurnKey
 from topics.names import Names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from topics.admin import TopicAdmin
 from topics.connection import Connection
 from topics.errors import BrokerUnreachableError, TopicLayoutError
 from topics.layout import wanted_layout
-from topics.names import Names
+from topics.names import FRAMES, WORKERS, Names
 
 
 @pytest.fixture
@@ -31,6 +32,8 @@ async def make(broker: Broker, name: str, partitions: int, **configs: str) -> No
         settings = {key.replace("_", "."): value for key, value in configs.items()}
         answer = await other.create_topics([NewTopic(name, partitions, 1, topic_configs=settings)])
         assert [code for _, code, _ in answer.topic_errors] == [0]
+        while name not in await other.list_topics():  # the controller is ahead of what the broker tells
+            await asyncio.sleep(0.05)
     finally:
         await other.close()
 
@@ -137,16 +140,13 @@ async def test_topics_of_other_prefixes_are_not_ours(broker: Broker, prefix: str
 
 async def test_list_shows_what_is_there(pipeline: Pipeline) -> None:
     """With partitions, cleanup, retention and how many records."""
-    frame_topic = pipeline.names.topic
     rows = {row.name: row for row in await TopicAdmin(pipeline.connection, pipeline.names).list()}
     assert list(rows) == [layout.name for layout in wanted_layout(pipeline.names, PARTITIONS)]
     assert sum(row.records for row in rows.values()) == 0
-    from topics.names import FRAMES, WORKERS  # noqa: PLC0415
-
     for number in range(4):
         await pipeline.send(FRAMES, b"x", number % PARTITIONS)
     rows = {row.name: row for row in await TopicAdmin(pipeline.connection, pipeline.names).list()}
-    frames, workers = rows[frame_topic(FRAMES)], rows[frame_topic(WORKERS)]
+    frames, workers = rows[pipeline.names.topic(FRAMES)], rows[pipeline.names.topic(WORKERS)]
     assert (frames.partitions, frames.cleanup, frames.retention_s, frames.records) == (3, "delete", 86_400, 4)
     assert (workers.partitions, workers.cleanup, workers.retention_s, workers.records) == (1, "compact", None, 0)
 

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +55,29 @@ async def _wait(text: str) -> None:
     """Do what `do:PATH` asks for, if it does: `see` a file, or `meet` two others in a folder."""
     do, _, place = text.partition(":")
     if do == "see":
-        with Path(f"{place}.seen-by").open("a") as marks:
-            marks.write("x")
-        while not Path(place).exists():
-            await asyncio.sleep(0.005)
+        _mark(Path(place))
+        await until(Path(place).exists)
     if do == "meet":
-        Path(place, str(id(asyncio.current_task()))).touch()
-        while len(list(Path(place).iterdir())) < 3:
-            await asyncio.sleep(0.005)
+        Path(place, str(id(asyncio.current_task()))).touch()  # noqa: ASYNC240 - quick enough
+        await until(lambda: len(list(Path(place).iterdir())) == 3)
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait until something is so, for as long as it takes."""
+    while not true():  # noqa: ASYNC110 - what is waited for happens in other processes, which set no events
+        await asyncio.sleep(0.005)
+
+
+def marks(file: Path) -> int:
+    """Return how often a processor has begun to wait for `file`."""
+    place = Path(f"{file}.seen-by")
+    return len(place.read_text()) if place.exists() else 0
+
+
+def _mark(file: Path) -> None:
+    """Leave a mark that `marks` counts."""
+    with Path(f"{file}.seen-by").open("a") as place:
+        place.write("x")
 
 
 @output_processor(name="hasty", timeout_s=SHORT_S)

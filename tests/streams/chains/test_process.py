@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,12 @@ from processors import (
 from processors.outcomes import Approved, Broken, Derived, Proceeded
 from streams.chains import ChainsStoppedError, ChainStartError, ProcessChainRunner
 from tests.streams.chains import samples
+from tests.streams.chains.samples import marks, until
 
 CONTEXT = TurnContext(agent="billing")
 ROOT = Path(__file__).parents[3]
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, or relies on the parent-death signal")
 
 
 @contextlib.asynccontextmanager
@@ -44,12 +47,6 @@ async def running(name: str = "deps", **settings: Any) -> AsyncIterator[ProcessC
         yield runner
     finally:
         await runner.stop()
-
-
-async def until(true: Callable[[], bool]) -> None:
-    """Wait until something is so, for as long as it takes."""
-    while not true():  # noqa: ASYNC110 - other processes are watched, which set no events
-        await asyncio.sleep(0.005)
 
 
 async def pid_of(runner: ProcessChainRunner) -> int:
@@ -67,10 +64,10 @@ def alive(pid: int) -> bool:
         return False
 
 
-def marks(file: Path) -> int:
-    """Return how often a processor has begun to wait for `file`."""
-    place = Path(f"{file}.seen-by")
-    return len(place.read_text()) if place.exists() else 0
+def chain_processes() -> list[int]:
+    """Return the process ids of our children in which chains run."""
+    pids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [int(pid) for pid in pids if "streams.chains.child" in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
 async def test_a_hanging_regular_expression_holds_up_nobody() -> None:
@@ -232,6 +229,7 @@ async def test_signals_for_the_owner_do_not_reach_the_children() -> None:
         assert await pid_of(runner) == pid
 
 
+@on_linux
 async def test_stopping_answers_the_waiting_and_leaves_no_process() -> None:
     """Calls in a child and calls in the queue both end; one child hangs in a regular expression."""
     async with running(workers=1) as runner:
@@ -245,16 +243,18 @@ async def test_stopping_answers_the_waiting_and_leaves_no_process() -> None:
         assert not alive(pid)
 
 
+@on_linux
 async def test_without_processors_no_process_is_kept() -> None:
     """Nothing to run needs nowhere to run."""
     async with running("nothing"):
-        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-        commands = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children]
-        assert not [command for command in commands if "streams.chains.child" in command]
+        assert chain_processes() == []
+    async with running(workers=3):
+        assert len(chain_processes()) == 3
 
 
+@on_linux
 @pytest.mark.parametrize("doing", ["nothing", "hang"])
-def test_children_do_not_outlive_an_owner_that_is_killed(doing: str, tmp_path: Path) -> None:
+def test_children_do_not_outlive_an_owner_that_is_killed(doing: str) -> None:
     """`kill -9` of the owner ends its children, also one that is deep in a regular expression."""
     script = textwrap.dedent(f"""
         import asyncio, json, os
@@ -283,7 +283,6 @@ def test_children_do_not_outlive_an_owner_that_is_killed(doing: str, tmp_path: P
         assert len(children) == 2
         owner.kill()
         owner.wait()
-        assert tmp_path.exists()
     asyncio.run(until(lambda: not any(alive(pid) for pid in children)))
 
 

@@ -180,8 +180,7 @@ async def test_a_cancelled_call_leaves_the_runner_in_order(runner: ChainRunner, 
     """What it was doing is dropped; others are served."""
     file = tmp_path / "file"
     waiting = asyncio.ensure_future(runner.run_input(Prompt(system=f"see:{file}"), CONTEXT))
-    while not Path(f"{file}.seen-by").exists():  # noqa: ASYNC110 - a file is how another process speaks
-        await asyncio.sleep(0.005)
+    await samples.until(lambda: samples.marks(file) == 1)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -195,6 +194,16 @@ async def test_a_long_answer_comes_through_whole(runner: ChainRunner) -> None:
     outcome = await runner.run_output(Answer(text))
     assert isinstance(outcome, Approved)
     assert outcome.text == text.upper() + "."
+
+
+async def test_attributes_nested_without_end_break_nothing_but_their_own_call(runner: ChainRunner) -> None:
+    """A hostile caller's request fails at most its own turn."""
+    nested: list[object] = []
+    for _ in range(1020):  # as deep as a record may be
+        nested = [nested]
+    context = TurnContext(attributes={"nested": nested})
+    assert isinstance(await runner.run_output(Answer("hello", context=context)), Approved | Broken)
+    assert isinstance(await runner.run_output(Answer("hello")), Approved)
 
 
 @pytest.mark.parametrize("kind", ["inline", "process"])

@@ -1,4 +1,4 @@
-"""What the turn worker needs from outside, one protocol each, so that it runs the same on Kafka and in memory."""
+"""What workers need from outside, one protocol each, so that they run the same on Kafka and in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Journal(Protocol):
 
 
 class Producer(Protocol):
-    """Publishes records to the turn topics."""
+    """Publishes records."""
 
     async def send(self, topic: str, partition: int | None, key: bytes | None, value: bytes) -> asyncio.Future[int]:
         """Hand a record to the broker's client, in order; the future gives its offset once all replicas have it."""

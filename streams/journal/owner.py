@@ -1,0 +1,90 @@
+"""Owning journal partitions: claim, read, work, lose, in step with the group's rebalances."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from streams.journal.claims import Claim
+from streams.journal.replay import Replay
+from streams.journal.writer import JournalLog, JournalWriter
+
+log = logging.getLogger(__name__)
+
+
+class Logs(Protocol):
+    """Gives the journal's log of a partition; `topic` is the journal's name."""
+
+    topic: str
+
+    def partition(self, partition: int) -> JournalLog:
+        """Return the log of one partition."""
+
+
+class Loop(Protocol):
+    """Work on one partition."""
+
+    async def stop(self) -> None:
+        """Stop at once: no acknowledgement, append or publication may follow."""
+
+
+L = TypeVar("L", bound=Loop)
+
+#: Begins work on a partition, from what its journal holds.
+Open = Callable[[int, JournalWriter, Replay], Awaitable[L]]
+
+
+class JournalOwner(Generic[L]):
+    """Owns journal partitions, each with a loop that works on it (`streams.faust_shell.recovery.Owner`).
+
+    `replays` gives what recovery has read of the claimed partitions; `unique` a text that was never given before.
+    """
+
+    def __init__(
+        self,
+        logs: Logs,
+        claim: Claim,
+        open_: Open[L],
+        *,
+        replays: Callable[[], Mapping[int, Replay]],
+        unique: Callable[[], str],
+    ) -> None:
+        self._logs = logs
+        self._claim = claim
+        self._open = open_
+        self._replays = replays
+        self._unique = unique
+        self._journals: dict[int, JournalWriter] = {}
+        self.loops: dict[int, L] = {}
+
+    async def lose(self) -> None:
+        """Stop all work."""
+        loops, self.loops, self._journals = self.loops, {}, {}
+        for loop in loops.values():
+            await loop.stop()
+
+    async def claim(self, partitions: set[int]) -> None:
+        """Claim journal partitions: from here on whoever owned them before is superseded."""
+        for partition in sorted(partitions):
+            self._journals[partition] = await JournalWriter.claim(
+                self._logs.partition(partition), self._claim, unique=self._unique(), place=self._place(partition)
+            )
+        log.info("claimed %s partitions %s", self._logs.topic, sorted(partitions))
+
+    async def restore(self) -> None:
+        """Begin to work on every claimed partition.
+
+        Raises:
+            JournalStop: the journal belongs to a pipeline of another shape.
+        """
+        replays = self._replays()
+        for partition, journal in sorted(self._journals.items()):
+            replay = replays[partition]
+            for value in replay.claim_values:
+                Claim.decode(value).expect(self._claim.partitions, self._logs.topic)
+            await journal.clear(replay.litter(journal.own_claim))
+            self.loops[partition] = await self._open(partition, journal, replay)
+
+    def _place(self, partition: int) -> str:
+        return f"{self._logs.topic}[{partition}]"
