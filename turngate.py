@@ -33,7 +33,8 @@ def check_shadowing(home: Path | None = None) -> None:
         found = _location(name)
         if found is None:
             raise ShadowedPackageError(
-                f"turngate's package {name!r} is not there: it should be in {expected}. Install turngate again.", name=name
+                f"turngate's package {name!r} is not there: it should be in {expected}. Install turngate again.",
+                name=name,
             )
         if found != expected / name:
             raise ShadowedPackageError(

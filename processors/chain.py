@@ -227,9 +227,7 @@ class PreChain(Chain[M, PreRun, PreOutcome]):
         # A verdict holds its message as parts, whichever way it was given.
         message = before.message if value.message is None else cast("tuple[Part, ...]", value.message)
         metadata = {**before.metadata, **value.metadata}
-        after = replace(
-            before, message=message, metadata=metadata, context=replace(before.context, metadata=metadata)
-        )
+        after = replace(before, message=message, metadata=metadata, context=replace(before.context, metadata=metadata))
         return PreRun(after, _add(run.reports, member, "proceed", time_ms, changes=int(message != before.message)))
 
     def _failed(self, run: PreRun, member: M, error: str, time_ms: float) -> PreRun | PreOutcome:

@@ -131,9 +131,7 @@ def pre_processor(
     )
 
 
-def input_processor(
-    name: str, *, timeout_s: float = CONTROL_TIMEOUT_S, version: str | None = None
-) -> Callable[[F], F]:
+def input_processor(name: str, *, timeout_s: float = CONTROL_TIMEOUT_S, version: str | None = None) -> Callable[[F], F]:
     """Declare a function from a `Prompt` to the `Prompt` that is to be sent instead as an input processor.
 
     Runs before every model call, at most `timeout_s` seconds. `version` is by default a digest of the source.

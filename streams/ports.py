@@ -3,20 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
-
-from streams.journal.writer import Row
-
-
-class Journal(Protocol):
-    """The journal of one partition (`streams.journal.writer.JournalWriter` on Kafka)."""
-
-    async def append(self, rows: Sequence[Row]) -> None:
-        """Append `rows` in order; return once they are durable and the fence held."""
-
-    async def clear(self, keys: Sequence[bytes]) -> None:
-        """Append tombstones for `keys`."""
 
 
 class Producer(Protocol):

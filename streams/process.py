@@ -6,7 +6,9 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
+import uuid
 from typing import Any, NoReturn, Protocol
 
 log = logging.getLogger(__name__)
@@ -39,6 +41,16 @@ def die(exc: BaseException) -> NoReturn:
     log.critical("stopping: %s at %s%s", type(exc).__name__, where, f": {exc}" if own else "")
     logging.shutdown()
     os._exit(EXIT_FATAL)
+
+
+def worker_name() -> str:
+    """Return a name for this process that tells people where it runs."""
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+def unique() -> str:
+    """Return a text that was never returned before, here or anywhere."""
+    return uuid.uuid4().hex
 
 
 class FaustService(Protocol):

@@ -59,11 +59,16 @@ class Settings(BaseSettings):
     default_reply: str = Field(
         default="This request cannot be processed.", description="the reply of a block that gives none"
     )
-    script_model: bool = Field(default=False, description="allow requests to script the model's answer (tests, demos)")
+    script_enabled: bool = Field(
+        default=False, description="allow requests to script the model's answer (tests, demos)"
+    )
     max_calls: PositiveInt = Field(default=64, description="model calls under way per model runner")
     openai_base_url: str | None = Field(default=None, description="an OpenAI-compatible server")
     openai_api_key: SecretStr | None = Field(default=None, description="its key")
     openai_model: str | None = Field(default=None, description="the model for requests that name none")
+    openai_extra_params: tuple[str, ...] = Field(
+        default=(), description="names that requests may use in `params` beside the usual ones"
+    )
     openai_connect_timeout_s: PositiveFloat = Field(default=10, description="the longest to wait for a connection")
     openai_read_timeout_s: PositiveFloat = Field(default=120, description="the longest to wait for the next chunk")
     session_timeout_s: PositiveFloat = Field(default=6, description="silence after which a worker is taken for dead")

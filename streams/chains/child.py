@@ -101,7 +101,6 @@ class Host:
 
     def _turn_loop(self) -> None:
         """Run the event loop for as long as the process lives, which is no longer than the loop turns."""
-        asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
         finally:

@@ -157,10 +157,14 @@ class ProcessChainRunner:
     async def start(self) -> None:
         """Start the children and wait until each has loaded the processors. Without any processors none is kept.
 
+        Harmless when started.
+
         Raises:
             DepsError: the processors cannot be loaded: says why.
             ChainStartError: a child did not come up.
         """
+        if self._chains is not None:
+            return
         children = [Child(self._on_message, self._on_gone) for _ in range(self._workers)]
         loads = [asyncio.ensure_future(child.start(self._boot, self._boot_timeout_s)) for child in children]
         try:

@@ -46,8 +46,8 @@ from streams.gate.records import JournalRecord
 from streams.gate.release import pieces, releasable
 from streams.gate.state import Answer, Phase, Turn
 from topics.content import Prompt, ToolCall
+from topics.records import ModelError, TurnRequest
 from topics.records import Phase as PhaseName
-from topics.records import TurnRequest
 
 _MAX_JSON_BYTES_PER_CHAR = 6
 
@@ -175,7 +175,7 @@ def _arrived(turn: Turn, event: events.Frames, policy: Policy) -> Sequence[AnyEn
         return ()
     arrival = frames.plan(turn.answer, current, step=turn.step, attempt=turn.attempt, max_bytes=policy.max_record_bytes)
     if arrival.error is not None:
-        return (*arrival.entries, _attempt_failed(turn, arrival.error.type, policy))
+        return (*arrival.entries, _attempt_failed(turn, arrival.error, policy))
     made: list[AnyEntry] = []
     answer = turn.answer
     for entry in arrival.entries:
@@ -228,11 +228,11 @@ def _json_longer(text: str, limit: int) -> bool:
     return len(text) > limit // _MAX_JSON_BYTES_PER_CHAR and len(orjson.dumps(text)) > limit
 
 
-def _attempt_failed(turn: Turn, error: str, policy: Policy) -> entries.Llm:
-    again = turn.attempt + 1 < policy.max_attempts
+def _attempt_failed(turn: Turn, error: ModelError, policy: Policy) -> entries.Llm:
+    again = error.retryable and turn.attempt + 1 < policy.max_attempts
     keeps = not turn.released_offset or policy.on_retry == "reset"
     return entries.Llm(
-        step=turn.step, attempt=turn.attempt, failed=entries.CallFailure(error=error, retry=again and keeps)
+        step=turn.step, attempt=turn.attempt, failed=entries.CallFailure(error=error.type, retry=again and keeps)
     )
 
 

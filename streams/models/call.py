@@ -63,6 +63,7 @@ class Call:
         self._coalesce = coalesce
         self._reader: asyncio.Task[Delta] | None = None
         self._cancelled = False
+        self._abandoned = False
 
     def cancel(self) -> None:
         """Stop the provider, drop what it said and is not sent yet, and end the frames with a `CallCancelledError`."""
@@ -85,6 +86,7 @@ class Call:
         try:
             return await self._send()
         except BaseException:
+            self._abandoned = True
             self._window.abandon()
             raise
         finally:
@@ -115,13 +117,16 @@ class Call:
 
     def _read_ended(self, reader: asyncio.Task[Delta]) -> None:
         """Put the end of the call where the sender finds it, whatever the reading came to."""
+        # Looked at in any case: asyncio logs an exception that nobody has looked at, message and all. A reader that is
+        # cancelled by nobody here is an adapter's cancellation that got out.
+        failure = asyncio.CancelledError() if reader.cancelled() else reader.exception()
+        if self._abandoned:
+            return
         if reader.cancelled() and self._cancelled:
             self._mailbox.clear()
             error = CallCancelledError("the call was cancelled by the turn worker")
             self._mailbox.close(Delta(error=error.as_error()))
             return
-        # A reader that was cancelled by nobody here is an adapter's cancellation that got out.
-        failure = asyncio.CancelledError() if reader.cancelled() else reader.exception()
         if failure is None:
             self._mailbox.close(reader.result())
             return

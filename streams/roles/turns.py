@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import time
-import uuid
 from pathlib import Path
 
 from processors import Deps, FailurePolicy, Manifest
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
-from streams.faust_shell.base import AppSettings
-from streams.faust_shell.turns_app import TurnsApp
+from streams.faust_shell.base import AppSettings, JournalApp
+from streams.faust_shell.feeding import feed
 from streams.gate.policy import Policy
 from streams.metrics import Metrics
-from streams.process import die, run_until_stopped
+from streams.process import die, run_until_stopped, unique, worker_name
 from streams.settings import Settings
 from streams.turns.desk import DeskSettings
 from streams.turns.loop import Ports
 from streams.turns.worker import TurnWorker, WorkerSettings
+from topics import names
 from topics.admin import TopicAdmin
 from topics.connection import Connection
 from topics.names import Names
@@ -36,40 +34,34 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         BrokerUnreachableError: nobody answers at `bootstrap`.
         UnsupportedProcessorsError: processors of a kind that this version does not run yet are declared.
     """
-    connection, names = Connection(bootstrap), Names(settings.prefix)
+    connection, topic_names = Connection(bootstrap), Names(settings.prefix)
     chains = chain_runner(settings)
     await chains.start()
     try:
         manifest = chains.manifest
         check_supported(manifest)
-        partitions = await TopicAdmin(connection, names).require()
+        partitions = await TopicAdmin(connection, topic_names).require()
         metrics = Metrics()
         metrics.serve(settings.metrics_port)
         metrics.ungated(not manifest.output)
         if not manifest.output:
             log.warning("no output processor is declared: answers are released as they come, unjudged")
-        app_settings = AppSettings(connection, names, partitions, "turns", settings.session_timeout_s)
-
-        def build(app: TurnsApp) -> TurnWorker:
-            ports = Ports(app.sender, app.reader, names, _worker_name(), time.time, die, metrics)
-            return TurnWorker(
-                policy(settings, manifest),
-                WorkerSettings(
-                    DeskSettings(
-                        partitions=partitions,
-                        on_busy=settings.on_busy,
-                        idempotency_window_s=settings.idempotency_window_s,
-                    ),
-                    max_open_turns=settings.max_open_turns,
-                ),
-                chains,
-                ports,
-                app.logs,
-                replays=app.journal.take_replays,
-                unique=lambda: uuid.uuid4().hex,
-            )
-
-        await run_until_stopped(TurnsApp(app_settings, build, die))
+        app = JournalApp(AppSettings(connection, topic_names, partitions, "turns", settings.session_timeout_s))
+        desk = DeskSettings(
+            partitions=partitions, on_busy=settings.on_busy, idempotency_window_s=settings.idempotency_window_s
+        )
+        worker = TurnWorker(
+            policy(settings, manifest),
+            WorkerSettings(desk, max_open_turns=settings.max_open_turns),
+            chains,
+            Ports(app.sender, app.reader, topic_names, worker_name(), time.time, die, metrics),
+            app.logs,
+            replays=app.journal.take_replays,
+            unique=unique,
+        )
+        app.belong_to(worker.partitions, die)
+        feed(app, worker, die, patient=names.REQUESTS, urgent=names.FRAMES)
+        await run_until_stopped(app)
     finally:
         await chains.stop()
 
@@ -85,9 +77,9 @@ def check_supported(manifest: Manifest) -> None:
         UnsupportedProcessorsError: a kind is declared that is not run yet.
     """
     if manifest.post:
-        names = ", ".join(member.name for member in manifest.post)
+        listed = ", ".join(member.name for member in manifest.post)
         raise UnsupportedProcessorsError(
-            f"post-processors are not run by this version: remove {names} from the Deps, or wait for a version that does"
+            f"post-processors are not run by this version: remove {listed} from the Deps, or wait for a version that does"
         )
 
 
@@ -115,7 +107,3 @@ def policy(settings: Settings, manifest: Manifest) -> Policy:
         max_answer_chars=settings.max_answer_chars,
         default_reply=settings.default_reply,
     )
-
-
-def _worker_name() -> str:
-    return f"{socket.gethostname()}-{os.getpid()}"

@@ -24,9 +24,9 @@ from typing import Any
 
 from streams.gate import events
 from streams.inbox import Inbox
-from streams.journal.ledger import Ledger
+from streams.journal.partition import PartitionJournal
 from streams.journal.writer import Row
-from streams.ports import Clock, Fatal, Journal, Producer, Reader
+from streams.ports import Clock, Fatal, Producer, Reader
 from streams.sources import DeadLetterBox, Source
 from streams.turns.chores import Chores
 from streams.turns.desk import Desk, Done, Plan
@@ -57,11 +57,9 @@ class Ports:
 class PartitionLoop:
     """Owns one partition: its desk, its journal, its publisher and its turns' chores."""
 
-    def __init__(self, desk: Desk, journal: Journal, ledger: Ledger, epoch: int, chores: Chores, ports: Ports) -> None:
+    def __init__(self, desk: Desk, journal: PartitionJournal, chores: Chores, ports: Ports) -> None:
         self.desk = desk
         self._journal = journal
-        self._ledger = ledger
-        self._epoch = epoch
         self._chores = chores
         self._ports = ports
         self._dead_letters = DeadLetterBox(ports.producer, ports.names, ports.worker, ports.clock)
@@ -113,7 +111,7 @@ class PartitionLoop:
     async def _apply(self, batch: Sequence[Input]) -> None:
         sources = [item for item in batch if isinstance(item, Source)]
         plan = self.desk.take(batch, round(self._ports.clock(), 3))  # 1
-        await self._append(plan)  # 2
+        await self._journal.append([Row(str(key), record.n, record.encode()) for key, record in plan.journal])  # 2
         await self._dead_letters.put(plan.refused)  # 3
         self._publisher.put(plan.outgoing)  # 4
         for source in sources:  # 5
@@ -124,29 +122,19 @@ class PartitionLoop:
         self._ports.observer.applied(plan, len(sources))
         self._ports.observer.open_turns(self.desk.partition, len(self.desk.turns))
 
-    async def _append(self, plan: Plan) -> None:
-        if not plan.journal:
-            return
-        await self._journal.append([Row(str(key), record.n, record.encode()) for key, record in plan.journal])
-        for key, record in plan.journal:
-            self._ledger.note(str(key), record.n, self._epoch)
-
     def _give_work(self, plan: Plan) -> None:
         for key in plan.touched:
             turn = self.desk.turns.get(key)
             self._chores.reconcile(key, turn, self.desk.work(key))
 
     async def _clear(self, plan: Plan) -> None:
-        keys = [row for key in plan.closed for row in self._ledger.clear_all_but_last(str(key))]
-        if keys:
-            await self._journal.clear(keys)
+        await self._journal.clear_but_last([str(key) for key in plan.closed])
 
     async def _expire(self) -> None:
         """Remove closed turns that no duplicate can ask for any more. Here, because only this task appends."""
         if self._expiry_due:
             self._expiry_due = False
-            keys = [row for key in self.desk.expired(self._ports.clock()) for row in self._ledger.clear(str(key))]
-            await self._journal.clear(keys)
+            await self._journal.clear([str(key) for key in self.desk.expired(self._ports.clock())])
 
     async def _repeat(self, repeats: Iterable[tuple[TurnKey, Done]]) -> None:
         """Publish closed turns' terminal frames again for callers that submitted them again."""

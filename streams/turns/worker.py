@@ -10,8 +10,8 @@ from streams.chains import ChainRunner
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.journal.claims import Claim
-from streams.journal.ledger import Ledger
 from streams.journal.owner import JournalOwner, Logs
+from streams.journal.partition import PartitionJournal
 from streams.journal.replay import Replay, Rows
 from streams.journal.writer import JournalWriter
 from streams.sources import Source
@@ -71,7 +71,7 @@ class TurnWorker:
         desk = Desk(partition, self._policy, self._settings.desk)
         owed = desk.restore({TurnKey.parse(subject): _records(rows) for subject, rows in replay.rows.items()})
         chores = Chores(self._chains, self._ports.fatal, limit=self._settings.max_chores)
-        loop = PartitionLoop(desk, journal, Ledger(replay.rows), journal.epoch, chores, self._ports)
+        loop = PartitionLoop(desk, PartitionJournal(journal, replay.rows), chores, self._ports)
         loop.start(owed)
         log.info(
             "partition %d restored: %d open turns, %d closed, %d records owed",

@@ -117,9 +117,7 @@ async def test_a_processor_that_takes_its_process_down_has_crashed() -> None:
         assert await pid_of(runner) != before
 
 
-@pytest.mark.parametrize(
-    ("misdeed", "error"), [("die", "ProcessorCrashedError"), ("hang", "ProcessorTimeoutError")]
-)
+@pytest.mark.parametrize(("misdeed", "error"), [("die", "ProcessorCrashedError"), ("hang", "ProcessorTimeoutError")])
 async def test_calls_that_shared_a_process_with_a_bad_one_are_run_once_more(
     tmp_path: Path, misdeed: str, error: str
 ) -> None:

@@ -35,9 +35,7 @@ async def runner(request: pytest.FixtureRequest) -> AsyncIterator[ChainRunner]:
 
 def said(text: str, channel: str = "web", agent: str = "billing") -> IncomingMessage:
     """Return a user's message."""
-    return IncomingMessage(
-        (TextPart(text=text),), channel=channel, context=TurnContext(agent=agent, channel=channel)
-    )
+    return IncomingMessage((TextPart(text=text),), channel=channel, context=TurnContext(agent=agent, channel=channel))
 
 
 async def test_each_output_processor_sees_what_the_one_before_it_made(runner: ChainRunner) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -101,6 +102,7 @@ class Steps:
         self.calls = 0
         self.at_work = 0
         self.most_at_work = 0
+        self.cleaned_up = False
         self.spoke = asyncio.Event()
         self.go_on = asyncio.Event()
 
@@ -458,13 +460,17 @@ async def test_output_that_just_ends_is_an_error(runner: Callable[..., Runner]) 
 
 
 async def test_nothing_follows_the_last_delta(runner: Callable[..., Runner]) -> None:
-    """What an adapter says after its finish is not sent."""
+    """What an adapter says after its finish is not sent, and it is not kept at work until the broker has the finish."""
     adapter = Steps(Delta(finish_reason="stop"), Delta(text="more"))
-    run = runner(adapter)
-    await run.run(request())
+    run = runner(adapter, producer=Producer(confirms=False))
+    run.start(request())
+    await run.producer.until(1)
+    at_work = adapter.at_work
+    run.producer.confirm_all()
+    await asyncio.wait_for(run.pool.drain(), 10)
 
+    assert at_work == 0
     assert [frame.finish_reason for frame in run.producer.frames] == ["stop"]
-    assert adapter.at_work == 0
 
 
 async def test_a_frame_that_cannot_be_sent_is_fatal(runner: Callable[..., Runner]) -> None:
@@ -564,9 +570,9 @@ async def test_draining_ends_what_is_open_and_takes_nothing_new(runner: Callable
 
 
 async def test_stopping_closes_connections_and_reports_nothing(
-    server: ModelServer, adapter: OpenAIAdapter, runner: Callable[..., Runner]
+    server: ModelServer, adapter: OpenAIAdapter, runner: Callable[..., Runner], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The successor finds these calls started, and reports them."""
+    """The successor finds these calls started, and reports them; nothing has gone wrong here."""
     server.answer = never
     run = runner(adapter)
     run.start(request())
@@ -577,6 +583,50 @@ async def test_stopping_closes_connections_and_reports_nothing(
     assert run.producer.frames == []
     assert run.ends == {}
     assert run.pool.open_calls == 0
+    assert [record for record in caplog.records if record.name.startswith("streams.")] == []
+
+
+async def test_stopping_waits_until_adapters_have_cleaned_up(runner: Callable[..., Runner]) -> None:
+    """Whoever closes the adapters next finds no call at work."""
+
+    class Slow(Steps):
+        async def stream(self, asked: PromptRequest) -> AsyncGenerator[Delta, None]:
+            try:
+                async for delta in super().stream(asked):
+                    yield delta
+            finally:
+                await asyncio.sleep(0.02)
+                self.cleaned_up = True
+
+    adapter = Slow(Delta(text="a"))
+    run = runner(adapter)
+    run.start(request())
+    await run.producer.until(1)
+    await run.pool.stop()
+
+    assert adapter.cleaned_up
+
+
+async def test_an_adapter_that_fails_when_it_is_stopped_stays_content_free(
+    runner: Callable[..., Runner], caplog: pytest.LogCaptureFixture
+) -> None:
+    """What its clean-up raises is not logged by asyncio behind everybody's back either."""
+
+    class Clumsy(Steps):
+        async def stream(self, asked: PromptRequest) -> AsyncGenerator[Delta, None]:
+            try:
+                async for delta in super().stream(asked):
+                    yield delta
+            finally:
+                raise ValueError("a secret answer")
+
+    run = runner(Clumsy(Delta(text="a")))
+    run.start(request())
+    await run.producer.until(1)
+    await run.pool.stop()
+    gc.collect()
+
+    assert "secret" not in caplog.text
 
 
 async def test_routed_calls_reach_their_adapters(server: ModelServer) -> None:

@@ -1,0 +1,64 @@
+"""Agents that hand every record to the worker that owns its partition, and acknowledge nothing themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Protocol
+
+from streams.faust_shell.base import JournalApp
+from streams.ports import Fatal
+from streams.sources import Source
+from topics.names import Topic
+
+_FULL_POLL_S = 0.02
+
+
+class Worker(Protocol):
+    """Who takes the records."""
+
+    @property
+    def full(self) -> bool:
+        """Whether new work should wait."""
+
+    async def deliver(self, source: Source) -> None:
+        """Take a record; its `ack` is called when it need not come again."""
+
+
+def feed(app: JournalApp, worker: Worker, fatal: Fatal, *, patient: Topic, urgent: Topic) -> None:
+    """Give `app` one agent for each topic.
+
+    Records of the `patient` topic wait in Kafka while the worker is full. Those of the `urgent` one never do: the work
+    that makes a worker full may be waiting for them.
+    """
+
+    async def wait_for_room() -> None:
+        # A rebalance ends the wait too: what was read must be acknowledged before partitions can move.
+        while worker.full and not app.rebalancing:  # noqa: ASYNC110 - neither has an event to wait for
+            await asyncio.sleep(_FULL_POLL_S)
+
+    async def no_wait() -> None:
+        return
+
+    _agent(app, worker, fatal, patient, wait_for_room)
+    _agent(app, worker, fatal, urgent, no_wait)
+
+
+def _agent(app: JournalApp, worker: Worker, fatal: Fatal, topic: Topic, room: Callable[[], Awaitable[None]]) -> None:
+    async def take_in(stream: Any) -> None:
+        async for event in _events(stream, fatal):
+            await room()
+            message = event.message
+            await worker.deliver(Source(topic, message.partition, message.offset, message.value, event.ack))
+
+    app.agent(app.source(topic), name=topic.name)(take_in)
+
+
+async def _events(stream: Any, fatal: Fatal) -> AsyncIterator[Any]:
+    try:
+        async for event in stream.noack().events():
+            yield event
+    except asyncio.CancelledError:
+        raise
+    except Exception as exc:  # noqa: BLE001 - Faust would restart the agent, one record further on
+        fatal(exc)

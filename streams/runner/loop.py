@@ -1,0 +1,130 @@
+"""The model runner's loop over one partition of prompts and cancels, in one numbered order.
+
+    1. plan       which calls are new (pure)
+    2. journal    `started` for each of them, `finished` for those that ended; durable before anything else
+    3. refuse     dead-letter what could not be read
+    4. ack        the batch's source records, in offset order
+    5. call       start the new calls, cancel those that are not wanted any more
+
+A crash before 2 is a batch that never was. After 2 the call counts as made: a successor finds it started and reports it as
+interrupted instead of making it again, and the turn worker decides about another attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streams.inbox import Inbox
+from streams.journal.partition import PartitionJournal
+from streams.models.call import CallEnd
+from streams.models.calls import CallPool
+from streams.models.frames import interrupted_frame
+from streams.ports import Clock, Fatal, Producer
+from streams.runner.desk import CallDesk, CallDone, CallKey, Input
+from streams.sources import DeadLetterBox, Source
+from topics import codec, names
+from topics.names import Names
+from topics.records import PromptRequest
+
+EXPIRY_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What all partitions' loops of a model runner share."""
+
+    producer: Producer
+    names: Names
+    worker: str
+    clock: Clock
+    fatal: Fatal
+
+
+class CallLoop:
+    """Owns the calls of one partition."""
+
+    def __init__(self, partition: int, desk: CallDesk, pool: CallPool, journal: PartitionJournal, ports: Ports) -> None:
+        self._partition = partition
+        self._desk = desk
+        self._pool = pool
+        self._journal = journal
+        self._ports = ports
+        self._dead_letters = DeadLetterBox(ports.producer, ports.names, ports.worker, ports.clock)
+        self._inbox: Inbox[Input] = Inbox()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._expiry_due = False
+
+    def start(self, interrupted: Sequence[CallKey]) -> None:
+        """Begin: report the calls that a dead predecessor left behind, then take inputs in."""
+        self._tasks = [
+            asyncio.create_task(self._guarded(self._ingest(interrupted)), name=f"calls of partition {self._partition}"),
+            asyncio.create_task(self._guarded(self._watch_clock()), name=f"clock of partition {self._partition}"),
+        ]
+
+    async def stop(self) -> None:
+        """Stop at once, and abandon the partition's calls: its next owner reports them as interrupted."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        await self._pool.abandon([self._partition])
+
+    async def deliver(self, source: Source) -> None:
+        """Add a source record to the inbox; waits while the inbox is full."""
+        await self._inbox.deliver(source)
+
+    async def _ingest(self, interrupted: Sequence[CallKey]) -> None:
+        await self._report(interrupted)
+        while True:
+            await self._apply(await self._inbox.take())
+            await self._expire()
+
+    async def _report(self, interrupted: Sequence[CallKey]) -> None:
+        topic = self._ports.names.topic(names.FRAMES)
+        sent = [
+            await self._ports.producer.send(
+                topic, self._partition, call.turn.thread.encode(), codec.encode(interrupted_frame(call.record()))
+            )
+            for call in interrupted
+        ]
+        for one in sent:
+            await one
+        now = self._ports.clock()
+        await self._journal.append([self._desk.finished(call, now) for call in interrupted])
+
+    async def _apply(self, batch: Sequence[Input]) -> None:
+        plan = self._desk.take(batch, self._ports.clock())  # 1
+        await self._journal.append(plan.rows)  # 2
+        await self._dead_letters.put(plan.refused)  # 3
+        for item in batch:  # 4
+            if isinstance(item, Source):
+                item.ack()
+        for request in plan.starts:  # 5
+            self._pool.start(request, self._done)
+        for cancel in plan.cancels:
+            self._pool.cancel(cancel)
+
+    async def _done(self, request: PromptRequest, end: CallEnd) -> None:  # noqa: ARG002 - how it ended is in its frames
+        self._inbox.put(CallDone(CallKey.of(request)))
+
+    async def _watch_clock(self) -> None:
+        while True:
+            await asyncio.sleep(EXPIRY_S)
+            self._expiry_due = True
+            self._inbox.nudge()
+
+    async def _expire(self) -> None:
+        if self._expiry_due:
+            self._expiry_due = False
+            await self._journal.clear([str(call) for call in self._desk.expired(self._ports.clock())])
+
+    async def _guarded(self, run: Coroutine[Any, Any, None]) -> None:
+        try:
+            await run
+        except asyncio.CancelledError:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - whatever it is, going on would skip a record
+            self._ports.fatal(exc)
