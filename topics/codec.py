@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -19,6 +20,8 @@ R = TypeVar("R")
 
 _ID: TypeAdapter[str] = TypeAdapter(Id)
 _MAX_FAULTS_NAMED = 5
+#: How deeply a record may be nested. It can be read at any depth, but not be written again (to the journal, say).
+MAX_DEPTH = 100
 
 
 def encode(record: Record) -> bytes:
@@ -54,7 +57,7 @@ def parse(raw: bytes | None) -> dict[str, Any]:
     """Return the JSON object that `raw` holds, its fields unchecked.
 
     Raises:
-        MalformedRecordError: a tombstone, not UTF-8, not JSON, or not an object.
+        MalformedRecordError: a tombstone, not UTF-8, not JSON, not an object, or nested too deeply.
     """
     if raw is None:
         msg = "the record has no value (a tombstone): publish a JSON object"
@@ -65,6 +68,9 @@ def parse(raw: bytes | None) -> dict[str, Any]:
         data = _parse_leniently(raw)
     if not isinstance(data, dict):
         msg = f"the record is a JSON {_json_type(data)}: publish a JSON object"
+        raise MalformedRecordError(msg)
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_deeper_than(MAX_DEPTH, data):
+        msg = f"the record is nested more than {MAX_DEPTH} levels deep: flatten it"
         raise MalformedRecordError(msg)
     return data
 
@@ -90,7 +96,7 @@ def _parse_leniently(raw: bytes) -> Any:
         msg = "the record is not UTF-8: publish JSON in UTF-8"
         raise MalformedRecordError(msg) from None
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         msg = "the record is not JSON: publish a JSON object"
         raise MalformedRecordError(msg) from None
@@ -98,6 +104,23 @@ def _parse_leniently(raw: bytes) -> Any:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(name)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(digits)
+    return value
+
+
+def _is_deeper_than(limit: int, data: object) -> bool:
+    level: list[Any] = [data]
+    for _ in range(limit):
+        inner = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [value for values in inner for value in values if isinstance(value, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def _faults(exc: ValidationError) -> str:

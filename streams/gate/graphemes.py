@@ -1,7 +1,8 @@
 """Where a text may be cut so that no reader sees half a character.
 
 A subset of the boundary rules of Unicode Standard Annex #29, on the safe side: a place this module calls a boundary may
-still turn out to lie inside a cluster only by a combining mark that arrives later, which then simply follows.
+still turn out to lie inside a cluster by a combining mark or a Hangul letter that arrives later, which then simply
+follows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ _TAGS = ("\U000e0020", "\U000e007f")
 _HANGUL_LEADING = ("\u1100", "\u115f")
 _HANGUL_VOWEL = ("\u1160", "\u11a7")
 _HANGUL_TRAILING = ("\u11a8", "\u11ff")
+_HANGUL_SYLLABLES = ("\uac00", "\ud7a3")
+#: Every so many syllables comes one that ends in its vowel, so that a trailing consonant may still join it.
+_HANGUL_CYCLE = 28
+#: Extenders that are not marks by category: the zero-width non-joiner, and the halfwidth voicing marks of katakana.
+_OTHER_EXTENDERS = frozenset("\u200c\uff9e\uff9f")
 _LAST_SIMPLE = "\u02ff"
 
 
@@ -46,7 +52,11 @@ def _is_boundary(text: str, cut: int, *, ended: bool) -> bool:
 
 def _extends(char: str) -> bool:
     return (
-        char == _ZWJ or unicodedata.category(char) in _EXTENDERS or _within(char, _SKIN_TONES) or _within(char, _TAGS)
+        char == _ZWJ
+        or unicodedata.category(char) in _EXTENDERS
+        or char in _OTHER_EXTENDERS
+        or _within(char, _SKIN_TONES)
+        or _within(char, _TAGS)
     )
 
 
@@ -61,10 +71,15 @@ def _splits_flag(text: str, cut: int) -> bool:
 
 def _joins_hangul(before: str, after: str) -> bool:
     if _within(before, _HANGUL_LEADING):
-        return _within(after, _HANGUL_LEADING) or _within(after, _HANGUL_VOWEL)
-    if _within(before, _HANGUL_VOWEL):
+        return any(_within(after, span) for span in (_HANGUL_LEADING, _HANGUL_VOWEL, _HANGUL_SYLLABLES))
+    if _within(before, _HANGUL_VOWEL) or _is_open_syllable(before):
         return _within(after, _HANGUL_VOWEL) or _within(after, _HANGUL_TRAILING)
-    return _within(before, _HANGUL_TRAILING) and _within(after, _HANGUL_TRAILING)
+    closed = _within(before, _HANGUL_TRAILING) or _within(before, _HANGUL_SYLLABLES)
+    return closed and _within(after, _HANGUL_TRAILING)
+
+
+def _is_open_syllable(char: str) -> bool:
+    return _within(char, _HANGUL_SYLLABLES) and (ord(char) - ord(_HANGUL_SYLLABLES[0])) % _HANGUL_CYCLE == 0
 
 
 def _within(char: str, span: tuple[str, str]) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from pydantic import ValidationError
 
-from streams.gate.entries import SHAPES, AnyEntry
+from streams.gate.entries import SHAPES, Accepted, AnyEntry
 
 #: The version of the entries' shapes. A worker that reads a newer one stops: going on would skip what it says.
 JOURNAL_VERSION = 1
@@ -36,9 +37,14 @@ class JournalRecord:
 
     def encode(self) -> bytes:
         """Return the record's value as JSON. `n` is not in it: it is part of the key."""
-        fields = self.entry.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"step"})
-        head = {"v": JOURNAL_VERSION, "k": self.entry.checkpoint, "at": self.at, "c": self.confirmed}
-        return orjson.dumps({**head, "d": fields} if fields else head)
+        data = {"v": JOURNAL_VERSION, "k": self.entry.checkpoint, "at": self.at, "c": self.confirmed}
+        if fields := _fields(self.entry):
+            data["d"] = fields
+        try:
+            return orjson.dumps(data)
+        except TypeError:
+            # Half of a surrogate pair has no UTF-8; only an escape can carry it.
+            return json.dumps(data, separators=(",", ":")).encode()
 
     @classmethod
     def decode(cls, n: int, value: bytes) -> JournalRecord:
@@ -49,18 +55,41 @@ class JournalRecord:
             JournalError: the value is not a journal record.
         """
         try:
-            data: dict[str, Any] = orjson.loads(value)
+            data = _parse(value)
             if data["v"] > JOURNAL_VERSION:
                 raise NewerJournalError(
                     f"journal record {n} has version {data['v']}, this build knows {JOURNAL_VERSION}: "
                     "start the newer turngate again"
                 )
             return cls(n, data["at"], data["c"], _entry(data["k"], data.get("d", {})))
-        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, ValidationError) as exc:
+        except (KeyError, TypeError, ValueError, ValidationError) as exc:
             raise JournalError(f"journal record {n} cannot be read ({type(exc).__name__})") from None
 
 
-def _entry(checkpoint: str, fields: dict[str, Any]) -> AnyEntry:
+def _parse(value: bytes) -> Any:
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return json.loads(value)
+
+
+def _fields(entry: AnyEntry) -> dict[str, Any]:
+    """Return the entry's fields that differ from their defaults.
+
+    Only those of the entry itself are left out: the objects in it are told apart by a `type` that is a default too.
+    """
+    said = {
+        name
+        for name, field in type(entry).model_fields.items()
+        if name != "step" and getattr(entry, name) != field.get_default(call_default_factory=True)
+    }
+    # What a request says about its user may be None and must come back as said.
+    return entry.model_dump(mode="json", by_alias=True, include=said, exclude_none=not isinstance(entry, Accepted))
+
+
+def _entry(checkpoint: object, fields: dict[str, Any]) -> AnyEntry:
+    if not isinstance(checkpoint, str):
+        raise TypeError("a checkpoint is named by a text")
     name, _, last = checkpoint.rpartition(":")
     if last.isdecimal():
         return SHAPES[name].model_validate({**fields, "step": int(last)})

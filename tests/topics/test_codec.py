@@ -144,6 +144,7 @@ def test_a_record_without_a_version_is_of_the_first() -> None:
         (b"true", "JSON boolean"),
         (b"null", "JSON null"),
         (b'{"v":NaN}', "not JSON"),
+        (b'{"thread_id":"t","turn_id":"u","message":"m","deadline_s":1e999}', "not JSON"),
         (b"[" * 100_000, "not JSON"),
         (b'{"v":1' + b"0" * 10_000 + b"}", "not JSON"),
         (b"{}", "thread_id: missing"),
@@ -158,6 +159,31 @@ def test_a_broken_record_is_refused_with_its_fault(raw: bytes | None, what: str)
     """The fault is named."""
     with pytest.raises(MalformedRecordError, match=what):
         codec.decode(raw, REQUEST)
+
+
+def nested(levels: int, value: str = "1") -> bytes:
+    """Return a request that is nested so many levels deep, itself included."""
+    attributes = '{"a":' * (levels - 1) + value + "}" * (levels - 1)
+    return b'{"thread_id":"t","turn_id":"u","message":"m","attributes":%b}' % attributes.encode()
+
+
+def test_what_could_not_be_written_again_is_not_read() -> None:
+    """A request that breaks the journal would stop its partition at every restart."""
+    deepest = codec.decode(nested(codec.MAX_DEPTH), REQUEST)
+    assert codec.decode(codec.encode(deepest), REQUEST) == deepest
+    with pytest.raises(MalformedRecordError, match="nested"):
+        codec.decode(nested(codec.MAX_DEPTH + 1), REQUEST)
+    with pytest.raises(MalformedRecordError, match="nested"):
+        codec.decode(nested(800, "[[" + "[]," * 200 + "[]]]"), REQUEST)
+
+
+def test_brackets_in_text_are_no_nesting() -> None:
+    """People write programs."""
+    words = "[{" * 1000
+    raw = json.dumps({"thread_id": "t", "turn_id": "u", "message": words}).encode()
+    request = codec.decode(raw, REQUEST)
+    assert isinstance(request, TurnRequest)
+    assert request.message == (TextPart(text=words),)
 
 
 def test_a_refusal_never_quotes_what_it_refuses() -> None:

@@ -1,0 +1,75 @@
+"""Processors that the worker processes of these tests load by name."""
+
+from __future__ import annotations
+
+import re
+
+from processors import (
+    Answer,
+    Block,
+    Deps,
+    IncomingMessage,
+    Incremental,
+    Pass,
+    Proceed,
+    Prompt,
+    Reject,
+    Replace,
+    TextPart,
+    input_processor,
+    output_processor,
+    pre_processor,
+)
+
+EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}")
+ACCOUNT = re.compile(r"ACCT-\d+")
+
+
+@output_processor(name="redact-emails", incremental=Incremental(lookback_chars=40))
+def redact_emails(answer: Answer) -> Replace:
+    """Replace e-mail addresses."""
+    return Replace(EMAIL.sub("[email]", answer.text))
+
+
+@output_processor(name="no-secrets", incremental=Incremental(lookback_chars=16))
+async def no_secrets(answer: Answer) -> Pass | Reject:
+    """Reject an answer that tells the code word."""
+    return Reject("policy") if "swordfish" in answer.text else Pass()
+
+
+@output_processor(name="shout")
+def shout(answer: Answer) -> Replace:
+    """Judge the whole answer only: not declared incremental."""
+    return Replace(answer.text.upper())
+
+
+@output_processor(name="broken")
+def broken(answer: Answer) -> Pass:
+    """Fail on every answer."""
+    raise RuntimeError(f"this message quotes the answer and must go nowhere: {answer.text}")
+
+
+@input_processor(name="mask-accounts")
+def mask_accounts(prompt: Prompt) -> Prompt:
+    """Mask account numbers in every text that goes to the model."""
+    masked = [
+        message.model_copy(update={"content": ACCOUNT.sub("ACCT-0", message.content)})
+        if isinstance(message.content, str)
+        else message
+        for message in prompt.messages
+    ]
+    return Prompt(system=prompt.system, messages=tuple(masked))
+
+
+@pre_processor(name="office-hours")
+def office_hours(incoming: IncomingMessage) -> Block | Proceed:
+    """Block what asks for a person."""
+    wants_person = any(isinstance(part, TextPart) and "a human" in part.text for part in incoming.message)
+    return Block("Our office is closed.") if wants_person else Proceed()
+
+
+streaming = Deps(
+    output_processors=[redact_emails, no_secrets], input_processors=[mask_accounts], pre_processors=[office_hours]
+)
+whole = Deps(output_processors=[redact_emails, shout])
+failing = Deps(output_processors=[broken])
