@@ -7,6 +7,7 @@ whatever a dead worker may not have published.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -263,8 +264,11 @@ class _Effects:
         answer = self.turn.answer
         if answer.usage is not None:
             return answer.usage
-        prompt = _tokens(len(orjson.dumps((self.turn.prompt or self.turn.base_prompt()).model_dump(mode="json"))))
-        completion = _tokens(len(answer.text) + len(answer.refusal))
+        asked = (self.turn.prompt or self.turn.base_prompt()).model_dump(mode="json", exclude_none=True)
+        prompt = _tokens(len(json.dumps(asked, ensure_ascii=False)))
+        entry = self.record.entry
+        now = len(entry.text) + len(entry.refusal) if isinstance(entry, entries.Llm) else 0
+        completion = _tokens(len(answer.text) + len(answer.refusal) + now)
         return Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion)
 
     # -- frames -------------------------------------------------------------------------------------------------------
@@ -312,7 +316,8 @@ class _Effects:
             **self._turn_ids(),
             "step": self.turn.step,
             "attempt": self.turn.attempt,
-            "offset": self.turn.released_offset,
+            # With `final` delivery nothing is shown before the end, and the end must not wait for it.
+            "offset": self.turn.released_offset if self.turn.request.delivery == "stream" else 0,
         }
 
 

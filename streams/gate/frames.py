@@ -5,7 +5,7 @@ Pure planning: `plan` looks at an answer and at newly arrived frames and says wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from streams.gate.entries import Llm
@@ -15,6 +15,10 @@ from topics.text import well_formed
 
 #: The kind of failure that ends an attempt whose call was found started and never finished.
 INTERRUPTED = "CallInterruptedError"
+#: Finish reasons are words; whatever is longer than this is none, and would burden every record it rides on.
+_MAX_FINISH_CHARS = 200
+#: More than the JSON around a frame's texts takes, and around a tool call's.
+_OVERHEAD_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,8 @@ def plan(answer: Answer, frames: Iterable[ModelFrame], *, step: int, attempt: in
     taken = answer.next_seq + len(run)
     finished = bool(run) and run[-1].finish_reason is not None
     if ended_by is None and not finished:
-        early = (frame for seq, frame in sorted(fresh.items()) if seq >= taken)
-        entries += (Llm(step=step, attempt=attempt, early=group) for group in _groups(early, max_bytes))
+        early = (_needed(frame) for seq, frame in sorted(fresh.items()) if seq >= taken)
+        entries += (Llm(step=step, attempt=attempt, early=group) for group in _groups(early, max_bytes, _early_weight))
     return Arrival(tuple(entries), None if finished else ended_by or error)
 
 
@@ -67,10 +71,10 @@ def _in_order(pending: dict[int, ModelFrame], seq: int) -> tuple[list[ModelFrame
 def _entries(run: list[ModelFrame], answer: Answer, *, step: int, attempt: int, max_bytes: int) -> Iterator[Llm]:
     seq = answer.next_seq
     half = answer.half
-    for group in _groups(run, max_bytes):
+    for group in _groups(run, max_bytes, _weight):
         seq += len(group)
         last = group[-1]
-        finish = last.finish_reason
+        finish = _finish(last.finish_reason)
         text, half = _joined(group, half, ended=finish is not None)
         yield Llm(
             step=step,
@@ -95,17 +99,30 @@ def _joined(group: tuple[ModelFrame, ...], half: int | None, *, ended: bool) -> 
     return str(well_formed(text)), waiting
 
 
+def _finish(reason: str | None) -> str | None:
+    return None if reason is None else str(well_formed(reason[:_MAX_FINISH_CHARS]))
+
+
 def _well_formed_delta(delta: ToolCallDelta) -> ToolCallDelta:
-    if delta.arguments is None or delta.arguments.isascii():
+    fields = {"id": delta.id, "name": delta.name, "arguments": delta.arguments}
+    if all(text is None or text.isascii() for text in fields.values()):
         return delta
-    return delta.model_copy(update={"arguments": well_formed(delta.arguments)})
+    return delta.model_copy(update={name: well_formed(text) for name, text in fields.items()})
 
 
-def _groups(frames: Iterable[ModelFrame], max_bytes: int) -> Iterator[tuple[ModelFrame, ...]]:
+def _needed(frame: ModelFrame) -> ModelFrame:
+    """Return an early frame without what is never made use of, so that it does not burden the journal."""
+    error = frame.error and frame.error.model_copy(update={"message": None})
+    return frame.model_copy(update={"reasoning": None, "error": error})
+
+
+def _groups(
+    frames: Iterable[ModelFrame], max_bytes: int, weigh: Callable[[ModelFrame], int]
+) -> Iterator[tuple[ModelFrame, ...]]:
     group: list[ModelFrame] = []
     size = 0
     for frame in frames:
-        weight = _weight(frame)
+        weight = weigh(frame)
         if group and size + weight > max_bytes:
             yield tuple(group)
             group, size = [], 0
@@ -116,6 +133,22 @@ def _groups(frames: Iterable[ModelFrame], max_bytes: int) -> Iterator[tuple[Mode
 
 
 def _weight(frame: ModelFrame) -> int:
-    """A bound on the bytes that the frame's content takes in JSON: escapes spell one character with up to six."""
-    content = (frame.text or "", frame.refusal or "", (frame.tool_call_delta and frame.tool_call_delta.arguments) or "")
-    return sum(len(text) if text.isascii() and text.isprintable() else 6 * len(text) for text in content) + 64
+    """A bound on the bytes of JSON that what a frame brings takes in the journal."""
+    delta = frame.tool_call_delta
+    weight = _OVERHEAD_BYTES + _json_bytes(frame.text, frame.refusal, frame.finish_reason)
+    return weight + _OVERHEAD_BYTES + _json_bytes(delta.id, delta.name, delta.arguments) if delta else weight
+
+
+def _early_weight(frame: ModelFrame) -> int:
+    """The same for a frame that waits, and so is journaled as it is."""
+    error = frame.error.type if frame.error else None
+    return _weight(frame) + 4 * _OVERHEAD_BYTES + _json_bytes(frame.tenant, frame.thread_id, frame.turn_id, error)
+
+
+def _json_bytes(*texts: str | None) -> int:
+    """A bound on their bytes: one character is spelt with up to six."""
+    return sum(len(text) * (1 if _is_spelt_as_it_is(text) else 6) for text in texts if text)
+
+
+def _is_spelt_as_it_is(text: str) -> bool:
+    return text.isascii() and text.isprintable() and '"' not in text and "\\" not in text

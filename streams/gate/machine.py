@@ -31,6 +31,7 @@ that a journal which ends between them is a state like any other.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -50,6 +51,8 @@ from topics.records import ModelError, TurnRequest
 from topics.records import Phase as PhaseName
 
 _MAX_JSON_BYTES_PER_CHAR = 6
+#: What the JSON of a tool call takes beside its texts.
+_JSON_BYTES_PER_CALL = 40
 
 # -- the beginning --------------------------------------------------------------------------------------------------
 
@@ -136,7 +139,7 @@ def _pre_done(turn: Turn, event: events.PreDone, policy: Policy) -> AnyEntry:
         case Proceeded(message=message, metadata=metadata, reports=reports):
             changed = message if message != turn.message else None
             if changed is not None:
-                too_long = _prompt_too_long(turn.with_(message=changed).base_prompt(), policy)
+                too_long = _prompt_too_long(turn, turn.with_(message=changed).base_prompt(), "pre", policy)
                 if too_long is not None:
                     return too_long
             return entries.PreProcessed(message=changed, metadata=metadata, reports=reports)
@@ -152,21 +155,28 @@ def _pre_done(turn: Turn, event: events.PreDone, policy: Policy) -> AnyEntry:
 def _input_done(turn: Turn, event: events.InputDone, policy: Policy) -> AnyEntry:
     match event.outcome:
         case Derived(prompt=prompt, reports=reports):
-            return _prompt_too_long(prompt, policy) or entries.InputProcessed(
+            return _prompt_too_long(turn, prompt, "input", policy) or entries.InputProcessed(
                 step=turn.step, prompt=prompt, reports=reports
             )
         case Broken() as broken:
             return _broken("input", broken)
 
 
-def _prompt_too_long(prompt: Prompt, policy: Policy) -> entries.Failed | None:
-    if len(prompt.model_dump_json()) <= policy.max_prompt_bytes:
+def _prompt_too_long(turn: Turn, prompt: Prompt, phase: PhaseName, policy: Policy) -> entries.Failed | None:
+    if _prompt_bytes(turn, prompt) <= policy.max_prompt_bytes:
         return None
     return entries.Failed(
         error="InvalidRequestError",
-        phase="input",
+        phase=phase,
         message=f"the prompt is longer than {policy.max_prompt_bytes} bytes: shorten the history or the message",
     )
+
+
+def _prompt_bytes(turn: Turn, prompt: Prompt) -> int:
+    """How large the record with the prompt gets, as far as it depends on the turn: the request's tools ride along."""
+    asked = turn.request.model_dump(mode="json", include={"tools", "params"}, exclude_none=True)
+    whole = {**asked, "prompt": prompt.model_dump(mode="json", exclude_none=True)}
+    return len(json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass"))
 
 
 def _arrived(turn: Turn, event: events.Frames, policy: Policy) -> Sequence[AnyEntry]:
@@ -179,28 +189,33 @@ def _arrived(turn: Turn, event: events.Frames, policy: Policy) -> Sequence[AnyEn
     made: list[AnyEntry] = []
     answer = turn.answer
     for entry in arrival.entries:
-        gated = _live(turn, answer, entry) if policy.mode == "live" else entry
-        made.append(gated)
-        answer = _collect(answer, gated)
+        for gated in _live(turn, answer, entry, policy) if policy.mode == "live" else (entry,):
+            made.append(gated)
+            answer = _collect(answer, gated)
     too_much = _too_much(answer, policy)
     return (too_much,) if too_much is not None else made
 
 
-def _live(turn: Turn, answer: Answer, entry: entries.Llm) -> entries.Llm:
-    """Add to `entry` what goes out at once, since no chain is declared."""
+def _live(turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy) -> Sequence[entries.Llm]:
+    """Return `entry` with what goes out at once, since no chain is declared."""
     ended = entry.finish_reason is not None
     if turn.request.delivery == "final" and not answer.released:
-        return entry.model_copy(update={"settled": ended})
+        return (entry.model_copy(update={"settled": ended}),)
     if answer.verbatim:
         start = len(answer.released)
         waiting = answer.text.tail(start) + entry.text
         live = start + safe_length(waiting, len(waiting), ended=ended)
-        return entry.model_copy(update={"live": live, "settled": ended})
-    whole = str(answer.text.append(entry.text))
-    if not ended:
-        return entry.model_copy(update={"release": releasable(whole, str(answer.released), 0) or ""})
-    tail = releasable(whole, str(answer.released), 0, ended=True)
-    return entry if tail is None else entry.model_copy(update={"release": tail, "settled": True})
+        return (entry.model_copy(update={"live": live, "settled": ended}),)
+    # A chain that is gone has let out text of its own; what follows it is spelt out, in records of its own.
+    tail = releasable(str(answer.text.append(entry.text)), str(answer.released), 0, ended=ended)
+    if tail is None or not (tail or ended):
+        return (entry,)
+    releases = [
+        entries.Llm(step=turn.step, attempt=turn.attempt, release=piece)
+        for piece in pieces(tail, policy.max_record_bytes)
+    ]
+    releases[-1] = releases[-1].model_copy(update={"settled": ended})
+    return (entry, *releases)
 
 
 def _too_much(answer: Answer, policy: Policy) -> entries.Failed | None:
@@ -220,7 +235,8 @@ def _too_large(phase: PhaseName, what: str) -> entries.Failed:
 
 
 def _calls_too_long(calls: Sequence[ToolCall], policy: Policy) -> bool:
-    return _json_longer("".join(call.id + call.name + call.arguments for call in calls), policy.max_tool_call_bytes)
+    limit = policy.max_tool_call_bytes - _JSON_BYTES_PER_CALL * len(calls)
+    return limit < 0 or _json_longer("".join(call.id + call.name + call.arguments for call in calls), limit)
 
 
 def _json_longer(text: str, limit: int) -> bool:
@@ -388,7 +404,12 @@ def _evolve_pre(turn: Turn, entry: entries.PreProcessed, record: JournalRecord) 
 def _evolve_llm(turn: Turn, entry: entries.Llm, record: JournalRecord) -> Turn:
     answer = _collect(turn.answer, entry)
     progressed = entry.seq is not None
-    gap = (answer.gap_since or record.at) if answer.early else None
+    gap = answer.gap_since
+    if not answer.early:
+        gap = None
+    elif gap is None or answer.next_seq != turn.answer.next_seq:
+        # Another frame is missing now than before, if one was.
+        gap = record.at
     turn = turn.with_(answer=replace(answer, gap_since=gap), progress_at=record.at if progressed else turn.progress_at)
     if entry.rejected is not None:
         return _end(turn, record, "rejected")
