@@ -74,7 +74,7 @@ class GateRun:
         answer = self._turn.answer
         subject = Answer(
             text=str(answer.text),
-            tool_calls=answer.tool_calls,
+            tool_calls=answer.tool_calls if work.final else (),
             step=work.step,
             attempt=work.attempt,
             finish_reason=answer.finish_reason,

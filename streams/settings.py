@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, SecretStr, ValidationError
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, SecretStr, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import SettingsError as UnreadableSettingError
 
 from topics.names import DEFAULT_PREFIX
 
 PREFIX = "TURNGATE_"
 FILE = "turngate.toml"
+#: The `broker` that turngate brings along itself.
+EMBEDDED = "embedded"
+
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:,/\[\]]+):[0-9]{1,5}")
+
+#: Where a setting came from.
+Origin = Literal["command line", "environment", "file", "default"]
 
 
 class SettingsError(Exception):
@@ -32,7 +43,7 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, toml_file=FILE, extra="forbid", frozen=True, hide_input_in_errors=True
     )
 
-    broker: str = Field(default="embedded", description="`embedded`, or host:port of Kafka brokers with commas between")
+    broker: str = Field(default=EMBEDDED, description="`embedded`, or host:port of Kafka brokers with commas between")
     prefix: str = Field(default=DEFAULT_PREFIX, description="what the names of topics and groups begin with")
     partitions: PositiveInt = Field(default=4, description="partitions that `topics create` gives to the turn topics")
     replication: PositiveInt = Field(default=1, description="replicas that `topics create` gives to every topic")
@@ -77,6 +88,14 @@ class Settings(BaseSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is logged")
 
+    @field_validator("broker")
+    @classmethod
+    def _addresses(cls, value: str) -> str:
+        """Refuse what is no list of addresses here, before a client tries for seconds to reach it."""
+        if value != EMBEDDED and not all(_ADDRESS.fullmatch(one) for one in value.split(",")):
+            raise PydanticCustomError("broker", "write host:port, several with commas between and no blanks")
+        return value
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -106,8 +125,30 @@ def load_settings(**overrides: Any) -> Settings:
     except ValidationError as exc:
         faults = exc.errors(include_url=False, include_context=False, include_input=False)
         raise SettingsError("; ".join(_fault(fault["loc"], fault["type"], fault["msg"]) for fault in faults)) from None
+    except UnreadableSettingError as exc:
+        field = re.search(r'field "(\w+)"', str(exc))
+        name = PREFIX + field[1].upper() if field else "a setting"
+        raise SettingsError(f'{name}: write a JSON list, e.g. ["one", "two"]') from None
     except tomllib.TOMLDecodeError as exc:
         raise SettingsError(f"{FILE} is not TOML: {exc}") from None
+
+
+def origins(**overrides: Any) -> dict[str, Origin]:
+    """Return, for each setting by name, where `load_settings` with the same `overrides` takes its value from."""
+    variables = {name.upper() for name in os.environ}
+    try:
+        written = set(tomllib.loads(Path(FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError):  # no file, or one that `load_settings` refuses
+        written = set()
+    found: dict[str, Origin] = {}
+    for name in Settings.model_fields:
+        if overrides.get(name) is not None:
+            found[name] = "command line"
+        elif PREFIX + name.upper() in variables:
+            found[name] = "environment"
+        else:
+            found[name] = "file" if name in written else "default"
+    return found
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -119,7 +160,7 @@ def environment(settings: Settings) -> dict[str, str]:
         if isinstance(value, SecretStr):
             value = value.get_secret_value()
         if isinstance(value, tuple):
-            value = "[" + ",".join(f'"{item}"' for item in value) + "]"
+            value = json.dumps(value)
         if value is not None:
             own[PREFIX + name.upper()] = str(value).lower() if isinstance(value, bool) else str(value)
     return inherited | own
@@ -135,13 +176,16 @@ def _refuse_unknown(variables: Mapping[str, str]) -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     for name in sorted(variables):
         if name.startswith(PREFIX) and name.upper() not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f", did you mean {near[0]}?" if near else ": `turngate settings` lists them"
-            raise SettingsError(f"unknown setting {name}{hint}")
+            raise SettingsError(f"unknown setting {name}{_nearest(name, known)}")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f", did you mean {near[0]}?" if near else ": take it away, then `turngate settings` lists those there are"
 
 
 def _fault(place: tuple[int | str, ...], kind: str, message: str) -> str:
     name = ".".join(str(step) for step in place)
     if kind == "extra_forbidden":
-        return f"unknown setting {name}: `turngate settings` lists them"
+        return f"unknown setting {name} in {FILE}{_nearest(name, Settings.model_fields)}"
     return f"{PREFIX}{name.upper()}: {message}"

@@ -26,7 +26,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from topics import codec
 from topics.admin import TopicAdmin
 from topics.connection import Connection
-from topics.errors import RecordTooLargeError, TopicsError, WireError
+from topics.errors import RecordTooLargeError, TopicLayoutError, TopicsError, WireError
 from topics.fold import TurnView, fold
 from topics.ids import TurnKey
 from topics.names import RELEASED, RELEASED_FRAMES, REQUESTS, Names
@@ -53,7 +53,8 @@ class TurnClient:
     """Submits turns to one pipeline and follows what it releases; an async context manager.
 
     `connection` is a `Connection`, or `host:port` for one without security. Entering raises `BrokerUnreachableError`
-    when no broker answers, and `TopicLayoutError` when the pipeline's topics are missing or wrong.
+    when no broker answers, and `TopicLayoutError` when the pipeline's topics are missing or wrong. A client that is only
+    allowed to see `released` can follow and not submit.
     """
 
     def __init__(self, connection: Connection | str, names: Names | None = None) -> None:
@@ -62,12 +63,13 @@ class TurnClient:
         self._requests = self._names.topic(REQUESTS)
         self._released = self._names.topic(RELEASED_FRAMES)
         self._stack = AsyncExitStack()
+        self._may_submit = False
         self._started: tuple[AIOKafkaProducer, AIOKafkaConsumer, int] | None = None
         self._starts: OrderedDict[TurnKey, int] = OrderedDict()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            partitions = await TopicAdmin(self._connection, self._names).require()
+            partitions = await self._look_at_topics()
             producer = await stack.enter_async_context(self._connection.producer())
             positions = await stack.enter_async_context(self._connection.consumer())
             self._stack = stack.pop_all()
@@ -96,6 +98,7 @@ class TurnClient:
             TypeError: a field that requests do not have, or fields beside a whole request.
             pydantic.ValidationError: a field has the wrong type; never quotes its value.
             RecordTooLargeError: the request is larger than a record may be.
+            TopicLayoutError: there is no `requests`, or this client may not see it.
             BrokerUnreachableError: the broker did not confirm it; it may have it nonetheless.
         """
         if not isinstance(request, TurnRequest):
@@ -214,6 +217,16 @@ class TurnClient:
                     if len(views) > REMEMBERED_TURNS:
                         views.popitem(last=False)
 
+    async def _look_at_topics(self) -> int:
+        """Return the partition count, and find out whether there is a topic to submit to."""
+        admin = TopicAdmin(self._connection, self._names)
+        states = await admin.describe()
+        counts = [states[name].partitions for name in (self._released, self._requests) if name in states]
+        self._may_submit = self._requests in states
+        if self._released in states and len(set(counts)) == 1:
+            return counts[0]
+        return await admin.require()
+
     def _running(self) -> tuple[AIOKafkaProducer, AIOKafkaConsumer, int]:
         if self._started is None:
             raise RuntimeError("this TurnClient is not open: use it inside `async with TurnClient(...) as client:`")
@@ -248,6 +261,11 @@ class TurnClient:
     async def _publish(self, record: TurnRequest | CancelTurn) -> None:
         producer = self._running()[0]
         turn = record.turn
+        if not self._may_submit:  # and do not try: that may bring the topic into being
+            raise TopicLayoutError(
+                f"Turn {turn} was not submitted: there is no topic {self._requests}, or this client may not see it. Run "
+                "`turngate topics create`, or ask for permission to write to it."
+            )
         value = codec.encode(record)
         try:
             await producer.send_and_wait(

@@ -14,8 +14,9 @@ Rows = dict[int, tuple[int, bytes]]
 class Replay:
     """The fold of one journal partition's records, fed in offset order.
 
-    A row holds if the epoch in its key is that of the latest claim before it: anything else was sent by a writer that
-    had been superseded. Tombstones hold whoever sent them: they are only sent for rows whose subject is closed.
+    A row is void if the epoch in its key is older than the latest claim before it: it was sent by a writer that had been
+    superseded. A newer epoch holds too, because the claim that it was written under may have been cleared since. Tombstones
+    hold whoever sent them: they are only sent for rows whose subject is closed.
     """
 
     epoch: int = -1
@@ -32,10 +33,16 @@ class Replay:
         row = RowKey.parse(key)
         if value is None:
             self._cleared(row, key)
-        elif row.epoch == self.epoch:
+        elif row.epoch >= self.epoch:
             self.rows.setdefault(row.subject, {})[row.n] = (row.epoch, value)
-        else:
+        elif self._epoch_of(row) != row.epoch:
+            # A superseded producer's retry of a row that holds has that row's key: clearing it would clear both.
             self.void.append(key)
+
+    def _epoch_of(self, row: RowKey) -> int | None:
+        """Return the epoch of the row that holds with this subject and number, if one does."""
+        held = self.rows.get(row.subject, {}).get(row.n)
+        return held[0] if held is not None else None
 
     def _claimed(self, offset: int, key: bytes, value: bytes | None) -> None:
         if value is not None:
@@ -48,8 +55,8 @@ class Replay:
     def _cleared(self, row: RowKey, key: bytes) -> None:
         if key in self.void:
             self.void.remove(key)
-        rows = self.rows.get(row.subject)
-        if rows and rows.get(row.n, (None,))[0] == row.epoch:
+        if self._epoch_of(row) == row.epoch:
+            rows = self.rows[row.subject]
             del rows[row.n]
             if not rows:
                 del self.rows[row.subject]

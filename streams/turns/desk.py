@@ -26,6 +26,10 @@ from topics.records import CancelTurn, ModelFrame, TurnRequest
 
 OnBusy = Literal["queue", "reject", "cancel_previous"]
 
+_BUSY = events.Refuse(
+    "InvalidRequestError", "the thread has an open turn: wait for its end, or set on_busy to queue"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class DeskSettings:
@@ -130,9 +134,22 @@ class Desk:
         return turn
 
     def startable(self) -> list[News]:
-        """Return the starts that are due: of each thread's first turn, if it is still queued."""
-        heads = (queue[0] for queue in self._threads.values() if queue)
-        return [News(key, events.Start()) for key in heads if self.turns[key].phase is Phase.QUEUED]
+        """Return what is due after `restore`: the start of each thread's first turn, if it is still queued.
+
+        Also the ends that a crash cut off right after their turns were accepted: of requests that could not be read
+        (they fail when they are started), and of those that met a busy thread with `on_busy="reject"`.
+        """
+        due: list[News] = []
+        for queue in self._threads.values():
+            busy = False
+            for place, key in enumerate(queue):
+                turn = self.turns[key]
+                if turn.phase is Phase.QUEUED and (place == 0 or not turn.readable):
+                    due.append(News(key, events.Start()))
+                elif turn.phase is Phase.QUEUED and busy and self.settings.on_busy == "reject":
+                    due.append(News(key, _BUSY))
+                busy = busy or not turn.over
+        return due
 
     # -- the daily work -----------------------------------------------------------------------------------------------
 
@@ -240,14 +257,15 @@ class Desk:
         if key in self.done:
             plan.repeats.append((key, self.done[key]))
             return
-        waiting = list(self._threads.get(key.thread, ()))
-        self._accept(request, source, now, plan)
-        if waiting and self.settings.on_busy == "reject":
-            message = "the thread has an open turn: wait for its end, or set on_busy to queue"
-            self._happened(key, events.Refuse("InvalidRequestError", message), now, plan)
-        elif waiting and self.settings.on_busy == "cancel_previous":
-            for previous in waiting:
+        # A turn whose outcome is decided does not count: its caller may have been told of it before it is closed here.
+        busy = [turn for turn in self._threads.get(key.thread, ()) if not self.turns[turn].over]
+        if self.settings.on_busy == "cancel_previous":
+            # Before the new turn is journaled: a crash in between then leaves a request that comes again.
+            for previous in busy:
                 self._happened(previous, events.Cancel(), now, plan)
+        self._accept(request, source, now, plan)
+        if busy and self.settings.on_busy == "reject":
+            self._happened(key, _BUSY, now, plan)
 
     def _accept(self, request: TurnRequest, source: Source, now: float, plan: Plan, *, readable: bool = True) -> None:
         key = request.turn

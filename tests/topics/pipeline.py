@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
+from tests.brokers.broker import Broker
 from topics import codec
 from topics.connection import Connection
 from topics.names import RELEASED_FRAMES, Names, Topic
@@ -51,3 +54,18 @@ class Pipeline:
                     break
                 records += [record for batch in batches.values() for record in batch]
         return records
+
+
+async def make(broker: Broker, name: str, partitions: int, **configs: str) -> None:
+    """Create one topic behind the administration's back."""
+    other = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    await other.start()
+    try:
+        settings = {key.replace("_", "."): value for key, value in configs.items()}
+        answer = await other.create_topics([NewTopic(name, partitions, 1, topic_configs=settings)])
+        assert [code for _, code, _ in answer.topic_errors] == [0]
+        # The controller is ahead of what the broker tells, and nothing here could set an event when it has caught up.
+        while name not in await other.list_topics():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    finally:
+        await other.close()

@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from tests.brokers.broker import Broker
-from tests.topics.pipeline import PARTITIONS, Pipeline
+from tests.topics.pipeline import PARTITIONS, Pipeline, make
 from topics.admin import TopicAdmin
 from topics.connection import Connection
 from topics.errors import BrokerUnreachableError, TopicLayoutError
@@ -22,21 +22,6 @@ from topics.names import FRAMES, WORKERS, Names
 def admin(broker: Broker, prefix: str) -> TopicAdmin:
     """Give the administration of a prefix without topics."""
     return TopicAdmin(Connection(broker.bootstrap), Names(prefix))
-
-
-async def make(broker: Broker, name: str, partitions: int, **configs: str) -> None:
-    """Create one topic behind the administration's back."""
-    other = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
-    await other.start()
-    try:
-        settings = {key.replace("_", "."): value for key, value in configs.items()}
-        answer = await other.create_topics([NewTopic(name, partitions, 1, topic_configs=settings)])
-        assert [code for _, code, _ in answer.topic_errors] == [0]
-        # The controller is ahead of what the broker tells, and nothing here could set an event when it has caught up.
-        while name not in await other.list_topics():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-    finally:
-        await other.close()
 
 
 async def configs_of(broker: Broker, name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from tests.brokers.broker import Broker
 from tests.brokers.embedded import EmbeddedBroker
 from tests.topics.frames import TURN, completed, completed_long, failed, reset, text
-from tests.topics.pipeline import PARTITIONS, Pipeline
+from tests.topics.pipeline import PARTITIONS, Pipeline, make
 from topics import codec
 from topics.admin import TopicAdmin
 from topics.client import ContradictedTextError, TurnClient
@@ -247,6 +247,29 @@ async def test_a_client_refuses_a_prefix_without_topics(broker: Broker, prefix: 
         async with TurnClient(connection, Names(prefix)):
             pass
     assert await TopicAdmin(connection, Names(prefix)).list() == []
+
+
+async def test_a_reader_needs_only_the_released_topic(broker: Broker, prefix: str) -> None:
+    """Readers are denied the others; without `requests` there is nothing to submit to, and none is made."""
+    pipeline = Pipeline(Connection(broker.bootstrap), Names(prefix))
+    await make(broker, pipeline.names.topic(RELEASED_FRAMES), PARTITIONS)
+    await pipeline.release([text(0, "abc"), completed("abc")])
+    async with TurnClient(pipeline.connection, pipeline.names) as client:
+        assert await follow(client) == [text(0, "abc"), completed("abc")]
+        with pytest.raises(TopicLayoutError, match=rf"no topic {prefix}requests.*turngate topics create"):
+            await client.submit("hello")
+        with pytest.raises(TopicLayoutError):
+            await client.cancel(TURN)
+    assert set(await TopicAdmin(pipeline.connection, pipeline.names).describe()) == {f"{prefix}released"}
+
+
+async def test_topics_with_different_partition_counts_are_refused(broker: Broker, prefix: str) -> None:
+    """A request would go to one worker and its text come from another."""
+    await make(broker, f"{prefix}requests", 2)
+    await make(broker, f"{prefix}released", 3)
+    with pytest.raises(TopicLayoutError, match="released: has 3 partitions, wanted 2"):
+        async with TurnClient(Connection(broker.bootstrap), Names(prefix)):
+            pass
 
 
 async def test_a_client_that_was_not_entered_says_so(client: TurnClient) -> None:

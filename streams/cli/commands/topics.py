@@ -1,0 +1,45 @@
+"""`turngate topics`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from streams.cli.options import Broker, Json, Partitions
+
+app = typer.Typer(help="Create, check and list the pipeline's topics.")
+
+
+@app.command()
+def create(
+    broker: Broker = None,
+    partitions: Partitions = None,
+    replication: Annotated[
+        int | None, typer.Option(min=1, help="Replicas of each topic. Without it: TURNGATE_REPLICATION.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Create what is missing; topics that are there and right are left alone."""
+    from streams.cli.work.topics import create as work  # noqa: PLC0415 - see the package's text
+
+    raise typer.Exit(work(as_json=as_json, broker=broker, partitions=partitions, replication=replication))
+
+
+@app.command()
+def check(broker: Broker = None, partitions: Partitions = None, as_json: Json = False) -> None:
+    """Say what is missing or laid out wrongly; exits 1 if anything is.
+
+    Without --partitions the count that the topic of requests has is taken to be right.
+    """
+    from streams.cli.work.topics import check as work  # noqa: PLC0415 - see the package's text
+
+    raise typer.Exit(work(partitions, as_json=as_json, broker=broker))
+
+
+@app.command("list")
+def list_(broker: Broker = None, as_json: Json = False) -> None:
+    """Show the pipeline's topics as they are on the broker."""
+    from streams.cli.work.topics import list_topics  # noqa: PLC0415 - see the package's text
+
+    raise typer.Exit(list_topics(as_json=as_json, broker=broker))

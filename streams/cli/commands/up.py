@@ -1,0 +1,37 @@
+"""`turngate up`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from streams.cli.options import Deps, Json, Partitions
+
+
+def up(
+    workers: Annotated[int, typer.Option(min=1, help="How many turn workers.")] = 1,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="script|openai|URL",
+            help="Who answers. script: answers are written in the requests. openai: what TURNGATE_OPENAI_* say. "
+            "URL: this OpenAI-compatible server.",
+        ),
+    ] = None,
+    deps: Deps = None,
+    partitions: Partitions = None,
+    broker: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Without it: TURNGATE_BROKER, or else a broker of its own, in memory."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run the whole pipeline on this machine until Ctrl-C: broker, topics, turn workers, a model runner.
+
+    Other commands find its broker by themselves. A worker that ends is started again.
+    """
+    from streams.cli.work.up import Wish, run  # noqa: PLC0415 - see the package's text
+
+    wish = Wish(workers=workers, model=model, partitions=partitions, as_json=as_json)
+    raise typer.Exit(run(wish, broker=broker, deps=deps))

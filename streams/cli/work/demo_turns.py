@@ -1,0 +1,103 @@
+"""The turns of the demo: what is asked, what the model will write, and what readers must see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from topics.fold import TurnView
+from topics.records import CompletedFrame, RejectedFrame
+
+Pipeline = Literal["streamed", "whole"]
+
+#: Seconds between two words of the model.
+_DELAY_S: Final = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class DemoTurn:
+    """One turn. `answer` is None where no model is asked; `reply` is what readers have in the end.
+
+    A rejected turn's `reply` is what they may at most have: a prefix of it is right.
+    """
+
+    name: str
+    about: str
+    pipeline: Pipeline
+    message: str
+    answer: str | None
+    outcome: Literal["completed", "rejected", "blocked"]
+    reply: str
+
+    @property
+    def params(self) -> Mapping[str, object]:
+        """The request's `params`: the answer word by word, as a model writes it."""
+        words = [f"{word} " for word in (self.answer or "").split()]
+        return {"script": words, "delay_s": _DELAY_S}
+
+    def is_right(self, view: TurnView) -> bool:
+        """Say whether a turn ended as this one must."""
+        if view.terminal is None or view.terminal.kind != self.outcome:
+            return False
+        if isinstance(view.terminal, RejectedFrame):
+            return self.reply.startswith(view.text)
+        if isinstance(view.terminal, CompletedFrame):
+            return view.reply.rstrip() == self.reply
+        return view.reply == self.reply
+
+
+TURNS: Final = (
+    DemoTurn(
+        name="redaction, streamed",
+        about="addresses are replaced while the model still writes; the last 44 characters wait for what may follow",
+        pipeline="streamed",
+        message="Whom do I write to?",
+        answer=(
+            "For invoices write to anna.smith@example.com and you will hear from her within a day. Everything about "
+            "deliveries goes to bob@example.org instead, who answers even on Sundays, or so he says."
+        ),
+        outcome="completed",
+        reply=(
+            "For invoices write to [email] and you will hear from her within a day. Everything about "
+            "deliveries goes to [email] instead, who answers even on Sundays, or so he says."
+        ),
+    ),
+    DemoTurn(
+        name="rejected",
+        about="an answer that gives a key away ends in the middle, before the key is out",
+        pipeline="streamed",
+        message="How do I log in?",
+        answer=(
+            "Open the settings page and choose the tab for developers, then paste this key: sk-4f9a0c77d1e2 and press "
+            "the button; nobody should ever have told you so, and nobody will."
+        ),
+        outcome="rejected",
+        reply="Open the settings page and choose the tab for developers, then paste this key: ",
+    ),
+    DemoTurn(
+        name="blocked",
+        about="a pre-processor answers, and the model is never asked",
+        pipeline="streamed",
+        message="What will the lottery numbers be?",
+        answer=None,
+        outcome="blocked",
+        reply="Nobody can tell you the winning numbers.",
+    ),
+    DemoTurn(
+        name="whole answer",
+        about="this chain must see all of the answer, so nothing is out before the end",
+        pipeline="whole",
+        message="Why is the sky blue?",
+        answer=(
+            "Air scatters blue light far more than red light, so blue reaches the eye from all over the sky, while the "
+            "rest comes straight from the sun."
+        ),
+        outcome="completed",
+        reply=(
+            "(27 words) Air scatters blue light far more than red light, so blue reaches the eye from all over the sky, "
+            "while the rest comes straight from the sun."
+        ),
+    ),
+)
+LATER: Final = "several steps with a tool: comes with a later version"

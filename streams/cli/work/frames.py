@@ -1,0 +1,104 @@
+"""Released frames of one turn, shown as they come; and what their ending means for the exit status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from streams.cli import output
+from streams.cli.failures import FAILED, OK, CommandError
+from topics.client import TurnClient
+from topics.fold import TurnView
+from topics.ids import TurnKey
+from topics.records import (
+    BlockedFrame,
+    CancelledFrame,
+    CompletedFrame,
+    FailedFrame,
+    PostprocessCompleteFrame,
+    RejectedFrame,
+    ReleasedFrame,
+    ResetFrame,
+    TextFrame,
+)
+
+
+async def show_turn(client: TurnClient, turn: TurnKey | str, timeout_s: float | None, *, as_json: bool) -> int:
+    """Print what is released of `turn` until it ends; return the exit status, which is 0 if it completed.
+
+    Raises:
+        CommandError: nothing came for `timeout_s` seconds.
+        ContradictedTextError: the frames disagree about the text.
+    """
+    try:
+        return await _show(client.watch(turn, timeout_s=timeout_s), as_json=as_json)
+    except TimeoutError as error:
+        raise CommandError(str(error), FAILED) from None
+
+
+async def _show(watched: AsyncGenerator[TurnView, None], *, as_json: bool) -> int:
+    printed = False
+    async with aclosing(watched) as views:
+        async for view in views:
+            for frame in view.news:
+                if as_json:
+                    output.json_line(fields(frame))
+                else:
+                    printed = _print(frame, printed=printed)
+    return OK if view.terminal is not None and view.terminal.kind == "completed" else FAILED
+
+
+def fields(frame: ReleasedFrame) -> dict[str, object]:
+    """Return a frame as it is on the wire, without the fields that are None."""
+    return frame.model_dump(mode="json", exclude_none=True)
+
+
+def ending(frame: ReleasedFrame) -> str:
+    """Return what a terminal frame says, in a sentence without content."""
+    match frame:
+        case CompletedFrame():
+            tools = f", {len(frame.tool_calls)} tool calls" if frame.tool_calls else ""
+            return f"completed: {frame.length} characters, finish {frame.finish_reason}{tools}"
+        case BlockedFrame():
+            return f"blocked by {frame.processor}"
+        case RejectedFrame():
+            return f"rejected by {frame.processor} ({frame.error})"
+        case FailedFrame():
+            return f"failed: {frame.error}: {frame.message}"
+        case CancelledFrame():
+            return "cancelled"
+    return frame.kind
+
+
+def _print(frame: ReleasedFrame, *, printed: bool) -> bool:
+    """Print one frame for people; say whether the cursor stands behind text of the answer."""
+    match frame:
+        case TextFrame():
+            output.text(frame.text)
+            return True
+        case ResetFrame():
+            _fresh_line(printed=printed)
+            output.note("(a new attempt began: the text above is void)")
+            return False
+        case PostprocessCompleteFrame():
+            _fresh_line(printed=printed)
+            output.note("(the whole reply, as it was rewritten at the end:)")
+            output.text(frame.text)
+            return True
+        case CompletedFrame() if not printed and frame.reply:
+            output.text(frame.reply)
+            printed = True
+        case BlockedFrame():
+            _fresh_line(printed=printed)
+            output.text(frame.response)
+            printed = True
+    _fresh_line(printed=printed)
+    where = f"thread {frame.thread_id}, turn {frame.turn_id}"
+    output.note(output.shown(f"[{ending(frame)}; {where}]") if sys.stderr.isatty() else f"[{ending(frame)}; {where}]")
+    return False
+
+
+def _fresh_line(*, printed: bool) -> None:
+    if printed:
+        output.line()

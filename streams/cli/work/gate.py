@@ -1,0 +1,96 @@
+"""One answer from a file through a chain, without a broker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from streams.chains import ProcessChainRunner
+from streams.cli import output, session
+from streams.cli.failures import FAILED, OK, CommandError
+from streams.gate.policy import Policy
+from streams.gate_run import FrameInputError, GateEnd, GateRun, read_frames
+
+Frame = str | Mapping[str, Any]
+
+
+def run(chain: str, source: str, window: Literal["widest", "sum"] | None, *, as_json: bool) -> int:
+    """Gate the answer in `source`, print what is released and how it ends, and return the exit status.
+
+    Raises:
+        CommandError: `source` cannot be read as frames; names the line, and nothing of what it says.
+        DepsError: `chain` cannot be loaded.
+    """
+    session.begin()
+    frames = parse_frames(_read(source), "stdin" if source == "-" else source)
+    end = asyncio.run(_gate(chain, frames, window, as_json=as_json))
+    if as_json:
+        output.json_line(
+            {
+                "outcome": end.outcome,
+                "text": end.text,
+                "error": end.error,
+                "processor": end.processor,
+                "reason": end.reason,
+            }
+        )
+    else:
+        details = [f"{len(end.text)} characters released", end.error, end.processor, end.reason]
+        output.line(f"{end.outcome}: " + " · ".join(detail for detail in details if detail is not None))
+    return OK if end.outcome == "completed" else FAILED
+
+
+async def _gate(chain: str, frames: list[Frame], window: Literal["widest", "sum"] | None, *, as_json: bool) -> GateEnd:
+    # In a process of its own, so that a pattern without end fails the answer and does not hang the command.
+    chains = ProcessChainRunner(chain, workers=1, paths=(Path.cwd(),))
+    await chains.start()
+    try:
+        manifest = chains.manifest if window is None else replace(chains.manifest, window=window)
+        gating = GateRun(chains, Policy(mode=manifest.release_mode, window=manifest.window_chars))
+        async for text in gating.feed(frames):
+            if as_json:
+                output.json_line({"release": text})
+            else:
+                output.line(f"release {json.dumps(text, ensure_ascii=False)}")
+    finally:
+        await chains.stop()
+    if gating.end is None:
+        raise RuntimeError("the gate let an answer end without an outcome")
+    return gating.end
+
+
+def parse_frames(raw: bytes, name: str) -> list[Frame]:
+    """Return the frames in JSON Lines `raw`, a text or an object each; blank lines count but say nothing.
+
+    Raises:
+        CommandError: a line is neither; names `name` and the line's number, counted from 1.
+    """
+    frames: list[Frame] = []
+    for number, line in enumerate(raw.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{name}, line {number}"
+        try:
+            frame = json.loads(line.decode())
+        except (ValueError, RecursionError):
+            raise CommandError(f"{where}: this is not JSON in UTF-8; write a text or an object on each line") from None
+        if not isinstance(frame, str | dict):
+            raise CommandError(f"{where}: write a text or an object with a model frame's fields")
+        try:
+            read_frames([frame])
+        except FrameInputError as error:
+            raise CommandError(f"{where}: {str(error).removeprefix('frame 0 ')}") from None
+        frames.append(frame)
+    return frames
+
+
+def _read(source: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except OSError as error:
+        raise CommandError(f"cannot read {source}: {error.strerror}") from None

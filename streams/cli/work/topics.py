@@ -1,0 +1,91 @@
+"""Create, check and list the pipeline's topics."""
+
+from __future__ import annotations
+
+import asyncio
+
+from streams.cli import output, session
+from streams.cli.failures import FAILED, OK
+from topics.admin import TopicAdmin, TopicRow
+from topics.errors import TopicLayoutError
+from topics.layout import Finding
+
+
+def create(*, as_json: bool, **overrides: str | int | None) -> int:
+    """Create what is missing, print each topic, and return the exit status.
+
+    Raises:
+        TopicLayoutError: topics are there with another layout, or the broker refused some.
+        BrokerUnreachableError: nobody answers.
+    """
+    settings = session.begin(overrides)
+    admin = TopicAdmin(*session.connect(settings))
+    done = asyncio.run(admin.create(settings.partitions, settings.replication))
+    if as_json:
+        for name in (*done.created, *done.there):
+            output.json_line({"topic": name, "created": name in done.created})
+    else:
+        for name in done.created:
+            output.line(f"created {name}")
+        output.line(f"{len(done.created)} topics created, {len(done.there)} were there already.")
+    return OK
+
+
+def check(partitions: int | None, *, as_json: bool, broker: str | None) -> int:
+    """Print what is missing or wrong, and return the exit status.
+
+    Raises:
+        BrokerUnreachableError: nobody answers.
+    """
+    settings = session.begin({"broker": broker})
+    admin = TopicAdmin(*session.connect(settings))
+    found = asyncio.run(_check(admin, partitions, settings.partitions))
+    for finding in found:
+        if as_json:
+            row = {"topic": finding.topic, "finding": finding.kind, "is": finding.is_, "wanted": finding.wanted}
+            output.json_line(row)
+        else:
+            output.line(str(finding))
+    if not found:
+        output.note(f"All topics of the prefix {settings.prefix!r} are there and right.")
+    elif all(finding.kind == "missing" for finding in found):
+        output.note("Run `turngate topics create`.")
+    return FAILED if found else OK
+
+
+def list_topics(*, as_json: bool, broker: str | None) -> int:
+    """Print the pipeline's topics, and return the exit status.
+
+    Raises:
+        BrokerUnreachableError: nobody answers.
+    """
+    settings = session.begin({"broker": broker})
+    rows = asyncio.run(TopicAdmin(*session.connect(settings)).list())
+    if as_json:
+        for row in rows:
+            output.json_line(
+                {
+                    "topic": row.name,
+                    "partitions": row.partitions,
+                    "cleanup": row.cleanup,
+                    "retention_s": row.retention_s,
+                    "records": row.records,
+                }
+            )
+    elif rows:
+        output.table(("topic", "partitions", "cleanup", "kept for", "records"), [_cells(row) for row in rows])
+    if not rows:
+        output.note(f"No topics with the prefix {settings.prefix!r}: run `turngate topics create`.")
+    return OK
+
+
+async def _check(admin: TopicAdmin, partitions: int | None, usual: int) -> list[Finding]:
+    try:
+        return await admin.check(partitions)
+    except TopicLayoutError:  # nothing there to take the count from: then everything is missing
+        return await admin.check(usual)
+
+
+def _cells(row: TopicRow) -> tuple[object, ...]:
+    kept = "" if row.retention_s is None else f"{row.retention_s / 86_400:g} d"
+    return (row.name, row.partitions, row.cleanup or "", kept, row.records)

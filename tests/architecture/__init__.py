@@ -1,0 +1,1 @@
+"""Rules about the code itself: who may import what, and where the dangerous things are done."""

@@ -1,0 +1,62 @@
+"""A chain runner without threads or limits: the real chains, run here and now, so that simulations are deterministic."""
+
+from __future__ import annotations
+
+from processors import Deps, FailurePolicy, Manifest, TurnContext
+from processors.calling import call_directly, run_chain
+from processors.contracts import Answer, IncomingMessage, Prompt
+from processors.outcomes import InputOutcome, OutputOutcome, PreOutcome
+from streams.chains.bound import bind
+from streams.gate.policy import Policy
+
+
+class DirectChainRunner:
+    """`streams.chains.ChainRunner`, for processors that never hang. Reports say that everything took no time."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._chains = bind(deps, FailurePolicy())
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the chains consist of."""
+        return self._deps.manifest
+
+    async def start(self) -> None:
+        """Do nothing: there is nothing to make ready."""
+
+    async def stop(self) -> None:
+        """Do nothing: there is nothing to end."""
+
+    async def run_output(self, answer: Answer) -> OutputOutcome:
+        """Judge an answer."""
+        return await run_chain(self._chains.output, self._chains.output.open(answer), call_directly, _no_time)
+
+    async def run_input(self, prompt: Prompt, context: TurnContext) -> InputOutcome:
+        """Derive a prompt."""
+        return await run_chain(self._chains.input, self._chains.input.open(prompt, context), call_directly, _no_time)
+
+    async def run_pre(self, incoming: IncomingMessage) -> PreOutcome:
+        """Let the pre-processors have a message."""
+        return await run_chain(self._chains.pre, self._chains.pre.open(incoming), call_directly, _no_time)
+
+
+def policy_of(deps: Deps, base: Policy | None = None) -> Policy:
+    """Return a policy for `deps`, otherwise as `base`."""
+    manifest, base = deps.manifest, base or Policy()
+    members = (*manifest.input, *manifest.output)
+    fields = {name: getattr(base, name) for name in base.__slots__}
+    return Policy(
+        **{
+            **fields,
+            "mode": manifest.release_mode,
+            "window": manifest.window_chars,
+            "has_pre": bool(manifest.pre),
+            "has_input": bool(manifest.input),
+            "chain": tuple(f"{member.name}@{member.version}" for member in members),
+        }
+    )
+
+
+def _no_time() -> float:
+    return 0.0

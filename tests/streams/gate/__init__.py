@@ -1,0 +1,3 @@
+"""Tests of `streams.gate`."""
+
+from __future__ import annotations
