@@ -34,7 +34,7 @@ def main() -> None:
             await outgoing.send(key=key, value=value)
 
     app.agent(incoming)(forward)
-    sys.argv = ["faust", "worker", "-l", "critical", "--without-web"]
+    sys.argv = ["faust", "worker", "-l", "info", "--without-web"]
     app.main()
 
 

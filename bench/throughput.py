@@ -37,6 +37,7 @@ from topics.records import ModelFrame
 ROOT = Path(__file__).resolve().parents[1]
 PARTITIONS = 4
 TEXT = "word and word again "
+LIMIT_S = 180
 JOURNAL_LENGTHS = (2_000, 20_000, 100_000)
 
 
@@ -206,7 +207,8 @@ async def measure(bootstrap: str, load: Load, rounds: int) -> dict[str, object]:
     speeds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
-            speeds[name].append(await run())
+            async with asyncio.timeout(LIMIT_S):
+                speeds[name].append(await run())
     plain, *_ = speeds.values()
     costs = {chars: await journal_cost(bootstrap, chars, "examples.redact_emails:deps") for chars in JOURNAL_LENGTHS}
     return {

@@ -118,6 +118,10 @@ def read_frames(given: Iterable[str | Mapping[str, Any]]) -> list[ModelFrame]:
     frames: list[ModelFrame] = []
     following = 0
     for index, one in enumerate(given):
+        if not isinstance(one, str | Mapping):
+            raise FrameInputError(
+                f"frame {index} is no model frame: it must be a text or an object, not {type(one).__name__}"
+            )
         fields: dict[str, Any] = {"text": one} if isinstance(one, str) else dict(one)
         fields.setdefault("seq", following)
         try:

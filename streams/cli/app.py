@@ -18,6 +18,7 @@ app = typer.Typer(
         "70 a fault of turngate itself. Settings come from TURNGATE_* variables or turngate.toml."
     ),
     add_completion=False,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

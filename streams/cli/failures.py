@@ -45,6 +45,8 @@ def explain(exc: Exception) -> tuple[int, str]:
     for name, status in _STATUS:
         if name in names and _is_ours(exc):
             return status, str(exc)
+    if "KafkaError" in names:
+        return UNREACHABLE, f"the broker failed or was lost ({type(exc).__name__}): look at its health, then try again."
     return FAULT, (
         f"a fault of turngate itself ({type(exc).__name__}). Please report it; TURNGATE_LOG_LEVEL=debug shows where it "
         "happened, and may show message text."

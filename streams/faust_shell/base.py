@@ -15,7 +15,7 @@ from yarl import URL
 from streams.faust_shell.journal_table import JournalTable
 from streams.faust_shell.kafka import FaustProducer, KafkaLogs, KafkaReader
 from streams.faust_shell.recovery import JournalTables, Owner
-from streams.faust_shell.transport import Transport
+from streams.faust_shell.transport import IdempotentTransport, Transport
 from topics.connection import Connection
 from topics.names import JournalRole, Names, Topic
 
@@ -25,13 +25,17 @@ PRODUCER_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class AppSettings:
-    """What an app is told: where the broker is, the pipeline's names and number of `partitions`, and its `role`."""
+    """What an app is told: where the broker is, the pipeline's names and number of `partitions`, and its `role`.
+
+    `idempotent` says whether the brokers take idempotent producers; `session_timeout_s` is in seconds.
+    """
 
     connection: Connection
     names: Names
     partitions: int
     role: JournalRole
     session_timeout_s: float
+    idempotent: bool = False
 
 
 class JournalApp(faust.App):
@@ -39,6 +43,7 @@ class JournalApp(faust.App):
 
     def __init__(self, settings: AppSettings) -> None:
         names, role = settings.names, settings.role
+        self._settings = settings
         super().__init__(
             names.group(role),
             broker=[URL(f"kafka://{server}") for server in settings.connection.bootstrap_servers.split(",")],
@@ -63,7 +68,6 @@ class JournalApp(faust.App):
             worker_redirect_stdouts=False,
             TableManager=JournalTables,
         )
-        self._settings = settings
         self.journal = JournalTable(
             self,
             name="journal",
@@ -78,7 +82,11 @@ class JournalApp(faust.App):
         self.logs = KafkaLogs(names.journal(role), self.sender, self.reader)
 
     def _new_transport(self) -> Transport:
-        return Transport(self.conf.broker_consumer, self)
+        kind = IdempotentTransport if self._settings.idempotent else Transport
+        return kind(self.conf.broker_consumer, self)
+
+    def _new_producer_transport(self) -> Transport:
+        return self._new_transport()
 
     def belong_to(self, owner: Owner, fatal: Callable[[BaseException], None]) -> None:
         """Have `owner` told of every rebalance; must be called before the app starts."""

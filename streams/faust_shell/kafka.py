@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 import aiokafka
 import faust
+from aiokafka.errors import UnknownError
 
 from streams.journal.writer import JournalLog
 from topics.connection import Connection
 
 _READ_TIMEOUT_S = 15.0
+
+
+async def takes_idempotent_producers(connection: Connection) -> bool:
+    """Return whether the brokers can tell a producer's retry from a new record; the embedded one cannot."""
+    complaints = logging.getLogger("aiokafka.producer.sender")
+    producer = aiokafka.AIOKafkaProducer(**connection.arguments(), acks="all", enable_idempotence=True)
+    try:
+        complaints.disabled = True  # a "no" is an answer here, not an error
+        await producer.start()
+    except UnknownError:
+        return False
+    finally:
+        complaints.disabled = False
+        await producer.stop()
+    return True
 
 
 class FaustProducer:
@@ -66,7 +82,8 @@ class KafkaReader:
         """
         place = aiokafka.TopicPartition(topic, partition)
         found: list[tuple[int, bytes, bytes | None]] = []
-        async with self._consumer(place) as consumer, asyncio.timeout(_READ_TIMEOUT_S):
+        async with self._connection.consumer() as consumer, asyncio.timeout(_READ_TIMEOUT_S):
+            consumer.assign([place])
             consumer.seek(place, start)
             position = start
             while position < stop:
@@ -76,18 +93,6 @@ class KafkaReader:
                 )
                 position = await consumer.position(place)
         return found
-
-    @asynccontextmanager
-    async def _consumer(self, place: aiokafka.TopicPartition) -> AsyncIterator[aiokafka.AIOKafkaConsumer]:
-        consumer = aiokafka.AIOKafkaConsumer(
-            **self._connection.arguments(), enable_auto_commit=False, auto_offset_reset="earliest", fetch_max_wait_ms=50
-        )
-        await consumer.start()
-        try:
-            consumer.assign([place])
-            yield consumer
-        finally:
-            await consumer.stop()
 
 
 class KafkaLogs:

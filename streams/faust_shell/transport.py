@@ -1,8 +1,9 @@
-"""Faust's Kafka consumer with three things changed: how long a fetch waits, what is fetched, and what is committed."""
+"""Faust's Kafka clients, changed in how long a fetch waits, what is fetched, what is committed, and what a retry is."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from faust.transport.consumer import RecordMap
@@ -53,7 +54,30 @@ class Consumer(driver.Consumer):
         return offset
 
 
+class Producer(driver.Producer):
+    """Faust's producer, idempotent where the broker can do that: Faust itself knows only all of exactly-once or none."""
+
+    #: Whether retries are to be recognised by the broker.
+    idempotent = False
+
+    def _settings_extra(self) -> Mapping[str, Any]:
+        return {"acks": "all", "enable_idempotence": self.idempotent}
+
+
+class IdempotentProducer(Producer):
+    """The same, idempotent."""
+
+    idempotent = True
+
+
 class Transport(driver.Transport):
-    """Faust's aiokafka transport with the consumer above."""
+    """Faust's aiokafka transport with the consumer and a producer above."""
 
     Consumer = Consumer
+    Producer = Producer
+
+
+class IdempotentTransport(Transport):
+    """The same for brokers that take idempotent producers."""
+
+    Producer = IdempotentProducer

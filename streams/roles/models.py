@@ -6,6 +6,7 @@ import time
 
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
+from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.models.openai import OpenAISettings
 from streams.models.routing import router_of
 from streams.process import die, run_until_stopped, unique, worker_name
@@ -44,7 +45,10 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
     )
     try:
         partitions = await TopicAdmin(connection, topic_names).require()
-        app = JournalApp(AppSettings(connection, topic_names, partitions, "models", settings.session_timeout_s))
+        idempotent = await takes_idempotent_producers(connection)
+        app = JournalApp(
+            AppSettings(connection, topic_names, partitions, "models", settings.session_timeout_s, idempotent)
+        )
         runner = ModelRunner(
             router.adapter_for,
             Ports(app.sender, topic_names, worker_name(), time.time, die),

@@ -10,6 +10,7 @@ from processors import Deps, FailurePolicy, Manifest
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
+from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.gate.policy import Policy
 from streams.metrics import Metrics
 from streams.process import die, run_until_stopped, unique, worker_name
@@ -46,7 +47,10 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         metrics.ungated(not manifest.output)
         if not manifest.output:
             log.warning("no output processor is declared: answers are released as they come, unjudged")
-        app = JournalApp(AppSettings(connection, topic_names, partitions, "turns", settings.session_timeout_s))
+        idempotent = await takes_idempotent_producers(connection)
+        app = JournalApp(
+            AppSettings(connection, topic_names, partitions, "turns", settings.session_timeout_s, idempotent)
+        )
         desk = DeskSettings(
             partitions=partitions, on_busy=settings.on_busy, idempotency_window_s=settings.idempotency_window_s
         )

@@ -26,9 +26,7 @@ from topics.records import CancelTurn, ModelFrame, TurnRequest
 
 OnBusy = Literal["queue", "reject", "cancel_previous"]
 
-_BUSY = events.Refuse(
-    "InvalidRequestError", "the thread has an open turn: wait for its end, or set on_busy to queue"
-)
+_BUSY = events.Refuse("InvalidRequestError", "the thread has an open turn: wait for its end, or set on_busy to queue")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ their results come back through the same inbox. An unexpected exception ends the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +29,11 @@ from streams.journal.writer import Row
 from streams.ports import Clock, Fatal, Producer, Reader
 from streams.sources import DeadLetterBox, Source
 from streams.turns.chores import Chores
-from streams.turns.desk import Desk, Done, Plan
+from streams.turns.desk import Desk, Plan
 from streams.turns.inputs import Input, News
 from streams.turns.observer import Observer
 from streams.turns.publisher import Publisher
-from topics import names
+from streams.turns.repeater import Repeater
 from topics.ids import TurnKey
 from topics.names import Names
 
@@ -64,6 +64,7 @@ class PartitionLoop:
         self._ports = ports
         self._dead_letters = DeadLetterBox(ports.producer, ports.names, ports.worker, ports.clock)
         self._publisher = Publisher(desk.partition, ports.names, ports.producer, self._confirmed)
+        self._repeater = Repeater(desk.partition, ports.names, ports.producer, ports.reader)
         self._inbox: Inbox[Input] = Inbox()
         self._expiry_due = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -77,6 +78,7 @@ class PartitionLoop:
             for name, run in (
                 ("ingest", self._ingest(owed)),
                 ("publish", self._publisher.run()),
+                ("repeat", self._repeater.run()),
                 ("clock", self._watch_clock()),
             )
         ]
@@ -118,7 +120,7 @@ class PartitionLoop:
             source.ack()
         self._give_work(plan)  # 6
         await self._clear(plan)  # 7
-        await self._repeat(plan.repeats)
+        self._repeater.put(plan.repeats)
         self._ports.observer.applied(plan, len(sources))
         self._ports.observer.open_turns(self.desk.partition, len(self.desk.turns))
 
@@ -135,15 +137,6 @@ class PartitionLoop:
         if self._expiry_due:
             self._expiry_due = False
             await self._journal.clear([str(key) for key in self.desk.expired(self._ports.clock())])
-
-    async def _repeat(self, repeats: Iterable[tuple[TurnKey, Done]]) -> None:
-        """Publish closed turns' terminal frames again for callers that submitted them again."""
-        ports = self._ports
-        released = ports.names.topic(names.RELEASED_FRAMES)
-        for key, done in repeats:
-            value = await ports.reader.fetch(released, done.partition, done.offset)
-            if value is not None:
-                await (await ports.producer.send(released, self.desk.partition, key.thread.encode(), value))
 
     # -- beside it ----------------------------------------------------------------------------------------------------
 

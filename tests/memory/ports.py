@@ -25,15 +25,24 @@ class _Sent:
 class MemoryProducer:
     """`streams.ports.Producer`: records are on their way for a moment, and durable in the order they were sent in.
 
-    With `holding`, they stay on their way until `deliver` is called. `trace` is told what is sent and what is durable.
+    With `holding`, they stay on their way until `deliver` is called; `slow` says for which topics that is always so.
+    `trace` is told what is sent and what is durable.
     """
 
-    def __init__(self, broker: Broker, power: Power, trace: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        power: Power,
+        trace: Callable[[str], None] | None = None,
+        *,
+        slow: Callable[[str], bool] | None = None,
+    ) -> None:
         self.broker = broker
         self.power = power
         self.holding = False
         self.failure: Exception | None = None
         self._trace = trace or _ignore
+        self._slow = slow or _never
         self._under_way: defaultdict[tuple[str, int], deque[_Sent]] = defaultdict(deque)
 
     async def send(
@@ -47,7 +56,7 @@ class MemoryProducer:
         place = (topic, partition or 0)
         sent = _Sent(key, value, asyncio.get_running_loop().create_future())
         self._under_way[place].append(sent)
-        if not self.holding:
+        if not (self.holding or self._slow(topic)):
             asyncio.get_running_loop().call_soon(self._land, place)
         return sent.future
 
@@ -55,6 +64,14 @@ class MemoryProducer:
         """Make the next `count` held records of a partition durable."""
         for _ in range(count):
             self._land((topic, partition))
+
+    def deliver_next(self) -> bool:
+        """Make one held record durable, of any partition; return whether there was one."""
+        for place, waiting in self._under_way.items():
+            if waiting:
+                self._land(place)
+                return True
+        return False
 
     def under_way(self, topic: str, partition: int = 0) -> int:
         """Return how many records of a partition are on their way."""
@@ -80,6 +97,11 @@ class MemoryProducer:
 
 def _ignore(_: str) -> None:
     """Tell nobody."""
+
+
+def _never(_: str) -> bool:
+    """Say no."""
+    return False
 
 
 class MemoryReader:

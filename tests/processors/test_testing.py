@@ -25,7 +25,8 @@ def redact_emails(answer: Answer) -> Replace:
 async def patient(answer: Answer) -> Pass:
     """Let everything pass, after a while."""
     await asyncio.sleep(0)
-    return Pass() if answer.text is not None else Pass()
+    assert answer.text
+    return Pass()
 
 
 @output_processor(name="broken")
@@ -38,7 +39,7 @@ def test_a_chain_is_tried_with_a_list_of_texts() -> None:
     """The result says what a reader would have seen."""
     run = run_gate([redact_emails], ["Write to bob", "@acme.example", " today, please"])
     assert run == GateResult(
-        releases=["Writ", "e to", " [email] toda"[: len(" [email] today, please") - 8], "y, please"[-8:]],
+        releases=["Writ", "e to", " [email] today", ", please"],
         outcome="completed",
         text="Write to [email] today, please",
     )

@@ -55,7 +55,10 @@ def run(broker: str | None, *, as_json: bool) -> int:
     # Not the broker of the environment: a demo has no business there, unless it is told so now.
     settings = session.begin({"broker": broker or EMBEDDED})
     show = show_for(as_json=as_json)
-    ok = asyncio.run(_run(settings.broker, show))
+    try:
+        ok = asyncio.run(_run(settings.broker, show))
+    finally:
+        show.leave()
     show.close(ok=ok, seconds=time.monotonic() - began)
     return OK if ok else FAILED
 

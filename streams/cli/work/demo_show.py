@@ -36,8 +36,11 @@ class Show(Protocol):
     def end(self, view: TurnView, *, ok: bool) -> None:
         """The turn has ended, as it should or not."""
 
+    def leave(self) -> None:
+        """Nothing more will happen, for whatever reason: leave the terminal in order."""
+
     def close(self, *, ok: bool, seconds: float) -> None:
-        """All is over."""
+        """All is over, and stopped."""
 
 
 def show_for(*, as_json: bool) -> Show:
@@ -84,6 +87,9 @@ class PlainShow:
             output.line(f"      {row}")
         output.line()
 
+    def leave(self) -> None:
+        """Do nothing: lines are always whole."""
+
     def close(self, *, ok: bool, seconds: float) -> None:
         """Print the end."""
         output.line(f"{len(TURNS) + 1}. {LATER}")
@@ -126,9 +132,12 @@ class DrawnShow:
             words += "  NOT AS IT SHOULD BE"
         self._console.print(Text(f"   => {words}\n", "green" if ok else "bold red"))
 
+    def leave(self) -> None:
+        """Stop drawing."""
+        self._live.stop()
+
     def close(self, *, ok: bool, seconds: float) -> None:
         """Print the end."""
-        self._live.stop()
         self._console.print(Text(f"{len(TURNS) + 1}. {LATER}", "dim"))
         self._console.print(Text(closing(ok=ok, seconds=seconds), "bold"))
 
@@ -177,6 +186,9 @@ class JsonShow:
                 "ok": ok,
             }
         )
+
+    def leave(self) -> None:
+        """Do nothing: lines are always whole."""
 
     def close(self, *, ok: bool, seconds: float) -> None:
         """Print the sum."""

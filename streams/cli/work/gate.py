@@ -84,7 +84,7 @@ def parse_frames(raw: bytes, name: str) -> list[Frame]:
         try:
             read_frames([frame])
         except FrameInputError as error:
-            raise CommandError(f"{where}: {str(error).removeprefix('frame 0 ')}") from None
+            raise CommandError(f"{where} {str(error).removeprefix('frame 0 ')}") from None
         frames.append(frame)
     return frames
 

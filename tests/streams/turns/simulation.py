@@ -183,12 +183,15 @@ class Process:
         deps: Deps | None = None,
         commits: bool = True,
         flood: bool = False,
+        lagging: bool = False,
         trace: Callable[[str], None] | None = None,
     ) -> None:
         scenario = world.scenario
         self.world = world
         self.power = power
-        self.producer = MemoryProducer(world.broker, power, trace)
+        self.producer = MemoryProducer(
+            world.broker, power, trace, slow=(lambda topic: topic != JOURNAL) if lagging else None
+        )
         self.fatal: list[BaseException] = []
         self._starting: asyncio.Task[None] | None = None
         self._flood = flood
@@ -246,7 +249,10 @@ class Process:
     async def work(self) -> bool:
         """Take what comes until the scenario is over (True), or the process is dead or frozen (False)."""
         while not (self.power.off or self.power.frozen):
-            if not await self._take_in() and not self.world.act():
+            taken = await self._take_in()
+            landed = self.producer.deliver_next()
+            await settled()
+            if not taken and not landed and not self.world.act():
                 return not self.power.off
         return False
 
@@ -366,19 +372,21 @@ async def run(
     redeclared: Deps | None = None,
     commits: bool = True,
     flood: bool = False,
+    lagging: bool = False,
     fate: Random | None = None,
     compact: bool = False,
 ) -> Seen:
     """Play `scenario` with one worker after the other, each but the last cut off at its boundary, and look.
 
     From the second worker on the chains are `redeclared`. `fate` decides how much of what is on its way when a worker
-    dies still arrives (nothing without it). With `compact`, the journal is compacted between workers.
+    dies still arrives (nothing without it). With `lagging`, everything but the journal is slow: what is published becomes
+    durable only after later records were journaled. With `compact`, the journal is compacted between workers.
     """
     world = World(scenario)
     deps = scenario.deps
     for cut in cuts:
         power = Power(cut_at=cut)
-        process = Process(world, power, deps=deps, commits=commits, flood=flood)
+        process = Process(world, power, deps=deps, commits=commits, flood=flood, lagging=lagging)
         over = await process.start() and await process.work()
         _check_alive(process)
         await process.end(fate)
@@ -388,7 +396,7 @@ async def run(
             world.broker.logs[JOURNAL, 0].compact(drop_tombstones=True)
         deps = deps if redeclared is None else redeclared
     power = Power()
-    process = Process(world, power, deps=deps, commits=commits, flood=flood)
+    process = Process(world, power, deps=deps, commits=commits, flood=flood, lagging=lagging)
     over = await process.start() and await process.work()
     _check_alive(process)
     assert over, "the undisturbed worker did not come to the end"
@@ -396,16 +404,19 @@ async def run(
     return look(world, power)
 
 
-async def run_with_a_sleeper(scenario: Scenario, freeze_at: int, *, wakes_early: bool) -> Seen:
+async def run_with_a_sleeper(
+    scenario: Scenario, freeze_at: int, *, wakes_early: bool, redeclared: Deps | None = None
+) -> Seen:
     """Play `scenario` with a worker that stands still at a boundary, and goes on after a successor took over.
 
     It wakes as soon as the successor owns the partition, or else when the successor has done everything there is to do.
-    Then it goes on to read records, as a process does that does not know yet that it was stopped.
+    Then it goes on to read records, as a process does that does not know yet that it was stopped. The successor's chains
+    are `redeclared`.
     """
     world = World(scenario)
     sleeper = Process(world, Power(freeze_at=freeze_at))
     over = await sleeper.start() and await sleeper.work()
-    successor = Process(world, Power())
+    successor = Process(world, Power(), deps=redeclared)
     if sleeper.feed is not None:
         sleeper.feed.current = False
     assert await successor.start()

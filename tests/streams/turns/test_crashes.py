@@ -22,7 +22,7 @@ from tests.streams.turns.scenarios import (
     shout,
     tagger,
 )
-from tests.streams.turns.simulation import Scenario, Seen, run, run_with_a_sleeper
+from tests.streams.turns.simulation import Said, Scenario, Seen, cancel, run, run_with_a_sleeper
 
 _UNDISTURBED: dict[str, Seen] = {}
 
@@ -72,8 +72,8 @@ def test_workers_may_die_one_after_the_other(scenario: Scenario, data: st.DataOb
     expected = undisturbed(scenario)
     cuts = data.draw(st.lists(st.integers(0, len(expected.boundaries) + 5), min_size=2, max_size=4), label="cuts")
     seed = data.draw(st.integers(0, 1_000), label="fate")
-    commits, compact = data.draw(st.booleans(), label="commits"), data.draw(st.booleans(), label="compact")
-    seen = simulate(run(scenario, cuts, commits=commits, fate=Random(seed), compact=compact))
+    how = {name: data.draw(st.booleans(), label=name) for name in ("commits", "compact", "lagging")}
+    seen = simulate(run(scenario, cuts, fate=Random(seed), **how))
     assert_same(seen, expected, f"{scenario}: died at {cuts}")
 
 
@@ -116,6 +116,29 @@ def test_a_superseded_worker_that_wakes_up_changes_nothing(scenario: Scenario, w
     for boundary in range(2, len(expected.boundaries), 2):
         seen = simulate(run_with_a_sleeper(scenario, boundary, wakes_early=wakes_early))
         assert_same(seen, expected, f"{scenario}: stood still at boundary {boundary}, {expected.boundaries[boundary]}")
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_what_is_owed_stays_owed_until_it_is_out(scenario: Scenario) -> None:
+    """Publishing is slow here: a second death comes while the successor still publishes what its predecessor owed."""
+    expected = undisturbed(scenario)
+    for first in range(4, len(expected.boundaries), 5):
+        for second in (4, 7, 10):
+            seen = simulate(run(scenario, [first, second], lagging=True))
+            assert_same(seen, expected, f"{scenario}: died at {first}, then at {second}")
+
+
+@pytest.mark.parametrize("wakes_early", [True, False], ids=["wakes-early", "wakes-late"])
+def test_a_superseded_worker_contradicts_nobody(wakes_early: bool) -> None:
+    """Its chain would show other words than its successor's: what it makes of records after its takeover stays unseen."""
+    scenario = Scenario("", (*ONE, Said(cancel(), frames=100)), {"t": [STORY]}, INCREMENTAL)
+    count = len(simulate(run(scenario)).boundaries)
+    after = Deps(output_processors=[shout])
+    ends = set()
+    for boundary in range(2, count):
+        seen = simulate(run_with_a_sleeper(scenario, boundary, wakes_early=wakes_early, redeclared=after))
+        ends.add(seen.outcomes["default/h/t"])
+    assert ends == {"completed", "failed"}
 
 
 REDECLARED = {

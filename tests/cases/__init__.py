@@ -1,0 +1,3 @@
+"""Failures that real systems had, replayed."""
+
+from __future__ import annotations

@@ -1,0 +1,115 @@
+"""`turngate settings`: every value, where it comes from, and the chains in force."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.settings import Settings
+from tests.streams.cli.command import Cli, Done, turngate
+
+CHAIN = '''
+print("printed while imported")
+from processors import Deps, Incremental, Pass, input_processor, output_processor
+@output_processor("wide", incremental=Incremental(lookback_chars=30))
+def wide(answer): return Pass()
+@output_processor("narrow", incremental=Incremental(lookback_chars=12), version="7")
+def narrow(answer): return Pass()
+@input_processor("ask")
+def ask(prompt): return prompt
+deps = Deps(output_processors=[wide, narrow], input_processors=[ask], window="sum", required_controls=["wide"])
+'''
+
+
+def by_setting(done: Done) -> dict[str, dict[str, Any]]:
+    """Return the rows about settings."""
+    return {row["setting"]: row for row in done.rows if "setting" in row}
+
+
+def test_each_value_is_shown_with_where_it_comes_from(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Command line before environment before file before default."""
+    (tmp_path / "turngate.toml").write_text('prefix = "filed."\npartitions = 3\nreplication = 2\n')
+    monkeypatch.setenv("TURNGATE_PARTITIONS", "5")
+    monkeypatch.setenv("TURNGATE_BROKER", "one:1")
+    rows = by_setting(cli("settings", "--json", "--broker", "two:2"))
+    assert set(rows) == set(Settings.model_fields)
+    shown = {name: (rows[name]["value"], rows[name]["from"]) for name in ("broker", "partitions", "prefix", "on_busy")}
+    assert shown == {
+        "broker": ("two:2", "command line"),
+        "partitions": (5, "environment"),
+        "prefix": ("filed.", "turngate.toml"),
+        "on_busy": ("queue", "default"),
+    }
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_secrets_are_hidden(cli: Cli, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]) -> None:
+    """That there is one is shown."""
+    monkeypatch.setenv("TURNGATE_OPENAI_API_KEY", "sk-very-secret")
+    done = cli("settings", *form)
+    assert done.status == 0
+    assert "very-secret" not in done.out + done.err
+    assert "(hidden)" in done.out
+
+
+def test_the_chains_in_force_are_shown_with_their_origin(tmp_path: Path) -> None:
+    """What the operator's module prints is not among the results."""
+    (tmp_path / "chain.py").write_text(CHAIN)
+    done = turngate("settings", "--json", "--deps", "chain:deps", cwd=tmp_path)
+    assert done.status == 0
+    members = [(row["chain"], row["position"], row["processor"]) for row in done.rows if "processor" in row]
+    assert members == [("input", 0, "ask"), ("output", 0, "wide"), ("output", 1, "narrow")]
+    assert all(row["from"] == "chain:deps" for row in done.rows if "processor" in row)
+    assert done.rows[-2]["version"] == "7"
+    assert done.rows[-1] == {
+        "release": "incremental",
+        "window": "sum",
+        "window_chars": 42,
+        "required_controls": ["wide"],
+    }
+    assert "printed while imported" in done.err
+
+
+def test_without_processors_it_says_that_answers_go_out_unjudged(cli: Cli) -> None:
+    """That is allowed, and nobody should be in doubt about it."""
+    done = cli("settings")
+    assert "unjudged" in done.out
+    assert cli("settings", "--json").rows[-1]["release"] == "live"
+
+
+def test_processors_that_do_not_load_are_status_2_after_the_settings(cli: Cli) -> None:
+    """The settings show which Deps was looked for."""
+    done = cli("settings", "--json", "--deps", "no_such_module:deps")
+    assert done.status == 2
+    assert by_setting(done)["deps"]["value"] == "no_such_module:deps"
+    assert "no_such_module" in done.sentence
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("prefx = 'x'", "unknown setting prefx in turngate.toml, did you mean prefix?"),
+        ("prefix", "turngate.toml is not TOML"),
+        ("partitions = 'many'", "TURNGATE_PARTITIONS"),
+    ],
+)
+def test_a_bad_file_is_status_2(cli: Cli, tmp_path: Path, file: str, said: str) -> None:
+    """The entry is named, its value is not."""
+    (tmp_path / "turngate.toml").write_text(file)
+    done = cli("settings")
+    assert done.status == 2
+    assert said in done.sentence
+    assert "many" not in done.sentence
+
+
+def test_a_list_that_is_no_json_is_refused_by_name(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever writes a bare word is told the form."""
+    monkeypatch.setenv("TURNGATE_VOICE_CHANNELS", "voice")
+    done = cli("settings")
+    assert done.status == 2
+    assert "TURNGATE_VOICE_CHANNELS" in done.sentence
+    assert "JSON list" in done.sentence
