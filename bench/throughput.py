@@ -115,7 +115,7 @@ async def _worker(bootstrap: str, deps: str | None) -> AsyncIterator[tuple[Names
     connection = Connection(bootstrap)
     await TopicAdmin(connection, names).create(PARTITIONS)
     settings = Settings(broker=bootstrap, prefix=names.prefix, deps=deps, log_level="error")
-    command = [sys.executable, "-m", "streams.cli", "worker", "--role", "turns"]
+    command = [sys.executable, "-m", "turngate", "worker", "--role", "turns"]
     process = subprocess.Popen(command, env=environment(settings), cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
         async with TurnClient(connection, names) as client:

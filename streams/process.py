@@ -70,14 +70,24 @@ class FaustService(Protocol):
 
 
 async def run_until_stopped(app: FaustService) -> None:
-    """Run `app` until SIGTERM or SIGINT; a crash of any of its parts ends the process instead."""
+    """Run `app` until SIGTERM or SIGINT; a crash of any of its parts ends the process instead.
+
+    Told to stop while it is still starting, which takes as long as the group's first rebalance, it ends the process at
+    once: nothing has been taken in yet that would have to be handed back.
+    """
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, told.set)
     app.finalize()
-    await app.start()
     waiting = asyncio.create_task(told.wait())
+    starting = asyncio.create_task(app.start())
+    await asyncio.wait({waiting, starting}, return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        log.info("told to stop before the start was over")
+        logging.shutdown()
+        os._exit(0)
+    starting.result()
     crashed = asyncio.create_task(app.wait_until_stopped())
     await asyncio.wait({waiting, crashed}, return_when=asyncio.FIRST_COMPLETED)
     if not told.is_set():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -56,5 +58,6 @@ def _root(
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
+        with contextlib.redirect_stdout(sys.stderr):  # with rich, getting the help prints it
+            typer.echo(context.get_help(), err=True)
         raise typer.Exit(USAGE)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from topics.connection import Connection
     from topics.names import Names
 
+#: How long a command, whose user is waiting, tries to reach the broker, in seconds.
+REACH_LIMIT_S = 5.0
+
 
 def begin(overrides: Mapping[str, Any] | None = None, *, worker: bool = False) -> Settings:
     """Load the settings, `overrides` by name (None: not given) before all else, and have logging go to stderr.
@@ -59,7 +62,7 @@ def connect(settings: Settings) -> tuple[Connection, Names]:
     from topics.connection import Connection  # noqa: PLC0415 - Kafka's client takes a while to import
     from topics.names import Names  # noqa: PLC0415 - the same
 
-    return Connection(bootstrap_of(settings)), Names(settings.prefix)
+    return Connection(bootstrap_of(settings), limit_s=REACH_LIMIT_S), Names(settings.prefix)
 
 
 def runtime_directory() -> Path:

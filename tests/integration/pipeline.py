@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
+import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from aiokafka import TopicPartition
+
 from streams.settings import Settings, environment
+from topics import codec, names
 from topics.admin import TopicAdmin
 from topics.client import TurnClient
 from topics.connection import Connection
+from topics.errors import WireError
 from topics.fold import TurnView, fold
 from topics.ids import TurnKey
-from topics.names import Names
+from topics.names import Names, Topic
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_S = 60.0
-COMMAND = (sys.executable, "-m", "streams.cli", "worker")
+COMMAND = (sys.executable, "-m", "turngate", "worker")
 
 
 class Worker:
@@ -130,7 +135,40 @@ class Pipeline:
                         break
         return views
 
+    async def open_turn(self, thread: str) -> TurnKey:
+        """Submit a turn whose model never answers, and return it once it waits for frames: the test writes them."""
+        turn = await self.submit("hello", thread, [{"hang": True}])
+        await self.wait_for_records(names.PROMPTS, lambda all_: any(one.turn == turn for one in all_))
+        return turn
 
-def free_environment() -> dict[str, str]:
-    """Return this process's environment without turngate's own variables."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("TURNGATE_")}
+    async def send_raw(
+        self, topic: Topic, turn: TurnKey, raw: bytes | None, *, with_ids: bool = True, partition: int | None = None
+    ) -> None:
+        """Publish `raw` where records of `turn` go; an object gets the turn's ids first, unless told otherwise."""
+        if with_ids and raw is not None:
+            ids = json.dumps({"thread_id": turn.thread_id, "turn_id": turn.turn_id}).encode()
+            raw = ids[:-1] + b"," + raw[1:]
+        where = turn.thread.partition(self.client.partitions) if partition is None else partition
+        async with self.connection.producer() as producer:
+            await producer.send_and_wait(self.names.topic(topic), raw, key=turn.thread.encode(), partition=where)
+
+    async def records(self, topic: Topic) -> list[Any]:
+        """Return all readable records that are on `topic` now."""
+        return await self.wait_for_records(topic, lambda _: True)
+
+    async def wait_for_records(
+        self, topic: Topic, enough: Callable[[list[Any]], bool], *, timeout_s: float = 30.0
+    ) -> list[Any]:
+        """Return the readable records of `topic`, once they are `enough` and no more are coming at the moment."""
+        found: list[Any] = []
+        async with asyncio.timeout(timeout_s), self.connection.consumer() as consumer:
+            full = self.names.topic(topic)
+            consumer.assign([TopicPartition(full, number) for number in range(self.client.partitions)])
+            while True:
+                batch = await consumer.getmany(timeout_ms=300)
+                if not batch and enough(found):
+                    return found
+                for some in batch.values():
+                    for one in some:
+                        with contextlib.suppress(WireError):
+                            found.append(codec.decode(one.value, topic.shape))

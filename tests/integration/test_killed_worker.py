@@ -16,7 +16,19 @@ from tests.integration.pipeline import Pipeline
 TURNS = 20
 FRAMES = 60
 FRAME_DELAY_S = 0.08
-WORDS = ("the ", "account of ", "bob@example", ".com ", "is at ", "x.y@", "mail.example.org ", "5,", " and ", "für ", "👩‍💻 ")
+WORDS = (
+    "the ",
+    "account of ",
+    "bob@example",
+    ".com ",
+    "is at ",
+    "x.y@",
+    "mail.example.org ",
+    "5,",
+    " and ",
+    "für ",
+    "👩‍💻 ",
+)
 
 
 def answer(seed: int) -> list[str]:

@@ -107,7 +107,8 @@ async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Even
 
     def tell(name: str, status: int) -> None:
         how = f"signal {-status}" if status < 0 else f"status {status}"
-        _say("restarting", f"{name} ended with {how}: starting it again.", as_json=wish.as_json, name=name)
+        words = f"{name} ended with {how}: starting it again."
+        _say("restarting", words, as_json=wish.as_json, process=name, status=status)
 
     crew = Crew(hear, tell)
     try:
@@ -139,7 +140,7 @@ def _welcome(settings: Settings, wish: Wish, pids: dict[str, int]) -> None:
     output.line("Try `turngate send` in another terminal. Ctrl-C stops everything.")
 
 
-def _say(event: str, words: str, *, as_json: bool, **more: str) -> None:
+def _say(event: str, words: str, *, as_json: bool, **more: object) -> None:
     if as_json:
         output.json_line({"event": event, **more})
     else:

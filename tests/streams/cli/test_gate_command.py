@@ -10,7 +10,7 @@ import pytest
 
 from tests.streams.cli.command import Cli, Done, turngate
 
-CHAIN = '''
+CHAIN = """
 import re
 from processors import Deps, Incremental, Pass, Reject, Replace, output_processor
 
@@ -36,7 +36,7 @@ def endless(answer): return Replace(re.sub(r"(a+)+$", "", answer.text))
 
 masking = Deps(output_processors=[mask])
 both = Deps(output_processors=[mask, mask_too])
-'''
+"""
 
 
 @pytest.fixture
@@ -90,9 +90,7 @@ def test_a_rejection_is_status_1_with_its_reason(chain: Cli, tmp_path: Path) -> 
     """This is the operator's own command: the reason is theirs to see."""
     done = run(chain, "only_refuse", frames(tmp_path, "hello"))
     assert done.status == 1
-    assert done.rows == [
-        outcome("", "rejected", error="OutputRejectedError", processor="refuse", reason="not today")
-    ]
+    assert done.rows == [outcome("", "rejected", error="OutputRejectedError", processor="refuse", reason="not today")]
 
 
 def test_a_processor_that_throws_fails_the_answer_without_content(chain: Cli, tmp_path: Path) -> None:
@@ -139,9 +137,7 @@ def test_for_people_it_prints_lines_of_text(chain: Cli, tmp_path: Path) -> None:
         (b'{"seq": -1, "text": "private"}', "check seq"),
     ],
 )
-def test_a_bad_line_is_named_by_number_and_never_quoted(
-    chain: Cli, tmp_path: Path, line: bytes, said: str
-) -> None:
+def test_a_bad_line_is_named_by_number_and_never_quoted(chain: Cli, tmp_path: Path, line: bytes, said: str) -> None:
     """Blank lines count, so that an editor finds the place."""
     (tmp_path / "answer.jsonl").write_bytes(b'"fine"\n\n' + line + b"\n")
     done = run(chain, "masking", "answer.jsonl")

@@ -10,7 +10,7 @@ import pytest
 from streams.settings import Settings
 from tests.streams.cli.command import Cli, Done, turngate
 
-CHAIN = '''
+CHAIN = """
 print("printed while imported")
 from processors import Deps, Incremental, Pass, input_processor, output_processor
 @output_processor("wide", incremental=Incremental(lookback_chars=30))
@@ -20,7 +20,7 @@ def narrow(answer): return Pass()
 @input_processor("ask")
 def ask(prompt): return prompt
 deps = Deps(output_processors=[wide, narrow], input_processors=[ask], window="sum", required_controls=["wide"])
-'''
+"""
 
 
 def by_setting(done: Done) -> dict[str, dict[str, Any]]:

@@ -249,12 +249,19 @@ class Process:
     async def work(self) -> bool:
         """Take what comes until the scenario is over (True), or the process is dead or frozen (False)."""
         while not (self.power.off or self.power.frozen):
-            taken = await self._take_in()
-            landed = self.producer.deliver_next()
-            await settled()
-            if not taken and not landed and not self.world.act():
+            if not (await self._take_in() or self.world.act() or await self._land_slow_record()):
                 return not self.power.off
         return False
+
+    async def work_a_little(self) -> bool:
+        """Take in one record, or let one thing happen outside; return whether there was anything."""
+        return await self._take_in() or self.world.act()
+
+    async def _land_slow_record(self) -> bool:
+        """Have one more of the records arrive that are slow; return whether there was one."""
+        landed = self.producer.deliver_next()
+        await settled()
+        return landed
 
     async def read_on(self) -> bool:
         """Take in the next record, if the process has ever come to read any; return whether there was one."""
