@@ -16,24 +16,32 @@ class Inbox(Generic[T]):
         self._limit = limit
         self._batch = batch
         self._items: deque[T] = deque()
+        self._closed = False
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
 
     async def deliver(self, item: T) -> None:
         """Add `item`; waits while the inbox is full."""
-        while len(self._items) >= self._limit:
+        while len(self._items) >= self._limit and not self._closed:
             self._room.clear()
             await self._room.wait()
         self.put(item)
 
     def put(self, item: T) -> None:
         """Add `item`, whether or not the inbox is full: for news that the loop itself is waiting for."""
-        self._items.append(item)
-        self._wake.set()
+        if not self._closed:
+            self._items.append(item)
+            self._wake.set()
 
     def nudge(self) -> None:
         """Have the next `take` return even if there is nothing in it."""
         self._wake.set()
+
+    def close(self) -> None:
+        """Forget everything, take nothing more, and let go of those who wait for room: the loop is gone."""
+        self._closed = True
+        self._items.clear()
+        self._room.set()
 
     async def take(self) -> list[T]:
         """Wait for items, and return all that wait, up to a batch, in order; empty only after a `nudge`."""

@@ -70,6 +70,7 @@ class CallLoop:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+        self._inbox.close()
         await self._pool.abandon([self._partition])
 
     async def deliver(self, source: Source) -> None:

@@ -312,7 +312,9 @@ class Desk:
 
     def _fitting(self, entry: entries.AnyEntry) -> entries.AnyEntry:
         """Return `entry`, or a failure in its place if what a processor made cannot be journaled in one record."""
-        if isinstance(entry, entries.Llm) or len(entry.model_dump_json()) <= self.policy.max_entry_bytes:
+        # What models say is bounded where it is taken in; only a processor's words about it are not.
+        bounded = isinstance(entry, entries.Llm) and entry.rejected is None
+        if bounded or len(entry.model_dump_json().encode()) <= self.policy.max_entry_bytes:
             return entry
         return entries.Failed(
             error="ProcessorFailedError",

@@ -89,6 +89,7 @@ class PartitionLoop:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+        self._inbox.close()
         await self._chores.stop()
 
     async def deliver(self, source: Source) -> None:

@@ -65,6 +65,9 @@ async def test_a_dead_model_runner_costs_an_attempt_and_no_text(broker: Broker, 
         prompts = [record for record in await pipeline.records(names.PROMPTS) if record.turn in turns]
         usage = {record.id: record for record in await pipeline.records(names.USAGE) if record.turn in turns}
     for turn in turns:
+        terminal = views[turn].terminal
+        assert terminal is not None
+        assert terminal.kind == "completed", terminal
         assert views[turn].text == "".join(f"second {number} " for number in range(10))
         assert sorted(record.attempt for record in prompts if record.turn == turn) == [0, 1]
         assert usage[f"{turn}/0/0"].estimated
