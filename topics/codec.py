@@ -25,8 +25,13 @@ MAX_DEPTH = 100
 
 
 def encode(record: Record) -> bytes:
-    """Return `record` as JSON in UTF-8, fields that are None left out. The same record always gives the same bytes."""
+    """Return `record` as JSON in UTF-8; the same record always gives the same bytes.
+
+    Fields that are None are left out, but for those that the record spells out.
+    """
     data = record.model_dump(mode="json", exclude_none=True)
+    for name in record.spelt_out:
+        data.setdefault(name, None)
     try:
         return orjson.dumps(data)
     except TypeError:

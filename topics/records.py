@@ -6,7 +6,7 @@ Offsets and lengths of text count Unicode code points. Times are seconds since t
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
 
@@ -22,6 +22,9 @@ Delivery: TypeAlias = Literal["stream", "final"]
 
 class Record(Frozen):
     """Base of every record: `v` is the version of its shape."""
+
+    #: Fields that are written even when they are None, because there None says something that their absence does not.
+    spelt_out: ClassVar[tuple[str, ...]] = ()
 
     v: Literal[1] = 1
 
@@ -131,6 +134,8 @@ class ModelFrame(CallRecord):
     `seq` is None only when a model runner reports a call that it found started and never finished. Text may end in half
     of a surrogate pair whose other half opens the next frame's.
     """
+
+    spelt_out = ("seq",)
 
     seq: NonNegativeInt | None
     text: str | None = None
