@@ -67,13 +67,12 @@ class Chores:
         try:
             async with self._slots:
                 event = await self._do(turn, work)
+            chore = self._chores.get(key)
+            if chore is not None and chore.work == work:
+                chore.task = None
+                self._report(key, event)
         except Exception as exc:  # noqa: BLE001 - a chain runner turns every processor's failure into an outcome
             self._fatal(exc)
-            return
-        chore = self._chores.get(key)
-        if chore is not None and chore.work == work:
-            chore.task = None
-            self._report(key, event)
 
     async def _do(self, turn: Turn, work: machine.Work) -> events.Event:
         context = _context(turn)

@@ -272,6 +272,6 @@ def test_empty_fields_are_left_out_and_falsy_ones_are_not() -> None:
 def test_a_missing_sequence_number_is_not_the_same_as_none() -> None:
     """None reports an interrupted call and must survive the wire; a frame that just lacks its number is malformed."""
     interrupted = ModelFrame(thread_id="t", turn_id="u", seq=None)
-    assert decode(encode(interrupted), MODEL_FRAME) == interrupted
+    assert codec.decode(codec.encode(interrupted), MODEL_FRAME) == interrupted
     with pytest.raises(MalformedRecordError, match="seq: missing"):
-        decode(b'{"thread_id":"t","turn_id":"u"}', MODEL_FRAME)
+        codec.decode(b'{"thread_id":"t","turn_id":"u"}', MODEL_FRAME)
