@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from processors.errors import DeclarationError
+from processors.scanner import OpenScanner
 
 Kind: TypeAlias = Literal["pre", "input", "output", "post"]
 OnFailure: TypeAlias = Literal["skip", "fail", "block"]
@@ -58,7 +59,7 @@ class Declaration:
     """All there is to know about a processor but its code. Can be sent to another process.
 
     `timeout_s` is the limit of one run in seconds. `priority`, `on_failure` and `agents` (None is all) concern pre- and
-    post-processors only, `incremental` output processors only.
+    post-processors only, `incremental` and `scans` (it offers a scanner) output processors only.
     """
 
     kind: Kind
@@ -70,6 +71,7 @@ class Declaration:
     on_failure: OnFailure = "skip"
     incremental: Incremental | None = None
     agents: tuple[str, ...] | None = None
+    scans: bool = False
 
     def __post_init__(self) -> None:
         problem = _problem(self)
@@ -83,9 +85,13 @@ class Declaration:
 
 @dataclass(frozen=True, kw_only=True)
 class Processor(Declaration):
-    """A processor ready to run: `call(subject, context)` returns its answer, or an awaitable of it if `is_async`."""
+    """A processor ready to run: `call(subject, context)` returns its answer, or an awaitable of it if `is_async`.
+
+    `open_scanner`, where there is one, opens a scanner for one answer (`processors.scanner`).
+    """
 
     call: Callable[[Any, Any], Any] = field(compare=False, repr=False)
+    open_scanner: OpenScanner | None = field(default=None, compare=False, repr=False)
 
     def declaration(self) -> Declaration:
         """Return what is declared, without the code."""
@@ -99,6 +105,7 @@ class Processor(Declaration):
             on_failure=self.on_failure,
             incremental=self.incremental,
             agents=self.agents,
+            scans=self.scans,
         )
 
 
@@ -146,18 +153,28 @@ def output_processor(
     name: str,
     *,
     incremental: Incremental | None = None,
+    open_scanner: OpenScanner | None = None,
     timeout_s: float = CONTROL_TIMEOUT_S,
     version: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a function from an `Answer` to `Pass`, `Replace` or `Reject` as an output processor.
 
     Judges every step's answer, at most `timeout_s` seconds each time. With `incremental` it judges prefixes too, and
-    text is released while the model still writes. `version` is by default a digest of the source.
+    text is released while the model still writes. With `open_scanner` (`processors.scanner`) too, and sooner: a chain
+    whose members all scan reads the answer once. `version` is by default a digest of the source.
 
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.
     """
-    return _decorator("output", name, version, timeout_s=timeout_s, incremental=incremental)
+    return _decorator(
+        "output",
+        name,
+        version,
+        timeout_s=timeout_s,
+        incremental=incremental,
+        scans=open_scanner is not None,
+        open_scanner=open_scanner,
+    )
 
 
 def post_processor(
@@ -212,7 +229,8 @@ def as_processor(member: object, kind: Kind) -> Processor:
 def _decorator(kind: Kind, name: str, version: str | None, **declared: Any) -> Callable[[F], F]:
     """Return a decorator that checks and attaches the declaration and gives the function back."""
     # Checked before there is a function, so that the error points at the line of the decorator.
-    Declaration(kind=kind, name=name, version=version or "0", **declared)
+    facts = {fact: value for fact, value in declared.items() if fact != "open_scanner"}
+    Declaration(kind=kind, name=name, version=version or "0", **facts)
 
     def declare(function: F) -> F:
         if inspect.isclass(function):
@@ -250,6 +268,8 @@ def _from_object(member: object, kind: Kind) -> Processor:
     declared["on_failure"] = getattr(member, "on_failure", "skip")
     declared["incremental"] = getattr(member, "incremental", None)
     declared["agents"] = _agents(getattr(member, "agents", None))
+    declared["open_scanner"] = getattr(member, "open_scanner", None)
+    declared["scans"] = declared["open_scanner"] is not None
     version = getattr(member, "version", None)
     return _processor(kind, name, version, method, source=type(member), declared=declared)
 
@@ -344,6 +364,7 @@ def _problem(declared: Declaration) -> str | None:
             "incremental must be Incremental(...) or None",
         ),
         (declared.incremental is None or declared.kind == "output", "only output processors can be incremental"),
+        (not declared.scans or declared.kind == "output", "only output processors can scan"),
         (not control or declared.agents is None, "a control applies to every agent and cannot be scoped"),
         (
             not control or declared.on_failure == "skip",

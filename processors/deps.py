@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -15,9 +15,10 @@ from typing import Literal, TypeAlias
 
 from processors.declare import CONTROLS, Declaration, Kind, Processor, as_processor
 from processors.errors import DeclarationError, DepsError, DepsImportError, RequiredControlError
+from processors.scanner import ScannerChain
 
 Window: TypeAlias = Literal["widest", "sum"]
-ReleaseMode: TypeAlias = Literal["live", "whole", "incremental"]
+ReleaseMode: TypeAlias = Literal["live", "whole", "incremental", "scan"]
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,11 @@ class Manifest:
 
     @property
     def release_mode(self) -> ReleaseMode:
-        """How answers are released: as they come, after the whole answer is judged, or prefix by prefix."""
+        """How answers are released: as they come, after the whole answer is judged, prefix by prefix, or scanned."""
         if not self.output:
             return "live"
+        if all(member.scans for member in self.output):
+            return "scan"
         return "incremental" if all(member.incremental is not None for member in self.output) else "whole"
 
     @property
@@ -118,6 +121,14 @@ class Deps:
         """Return the members of one kind, in the order they run in."""
         members: tuple[Processor, ...] = getattr(self, f"{kind}_processors")
         return members
+
+    def scanners(self) -> Callable[[], ScannerChain] | None:
+        """Return what opens the output chain's scanners, if every member has one."""
+        openers = [member.open_scanner for member in self.output_processors]
+        found = [opener for opener in openers if opener is not None]
+        if not found or len(found) < len(openers):
+            return None
+        return lambda: ScannerChain(found)
 
 
 def load_deps(spec: str, *, paths: Sequence[str | Path] = ()) -> Deps:

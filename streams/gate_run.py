@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from streams.gate import entries, events, machine
 from streams.gate.effects import effects_of
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
+from streams.gate.scan import AnswerScan, Scanner
 from streams.gate.state import Phase, Turn
 from topics.content import TextPart
 from topics.records import CompletedFrame, FailedFrame, ModelFrame, RejectedFrame, TextFrame, TurnRequest
@@ -43,8 +44,9 @@ class GateRun:
     chains; `context`-dependent processors see a turn of tenant `default`.
     """
 
-    def __init__(self, chains: ChainRunner, policy: Policy) -> None:
+    def __init__(self, chains: ChainRunner, policy: Policy, open_scanner: Callable[[], Scanner] | None = None) -> None:
         self._chains = chains
+        self._scan = AnswerScan(open_scanner) if open_scanner is not None else None
         # A second attempt needs a model to ask again, and there is none.
         self._policy = replace(policy, max_attempts=1)
         self._turn = _open_turn(self._policy)
@@ -87,7 +89,7 @@ class GateRun:
     def _happened(self, event: events.Event) -> list[str]:
         released: list[str] = []
         now = self._policy.turn_timeout_s if isinstance(event, events.Tick) else 0.0
-        for entry in machine.decide(self._turn, event, now, self._policy):
+        for entry in machine.decide(self._turn, event, now, self._policy, self._scan):
             record = JournalRecord(n=self._turn.n, at=now, confirmed=-1, entry=entry)
             for effect in effects_of(self._turn, record, self._policy.max_record_bytes):
                 if isinstance(effect.record, TextFrame):

@@ -14,10 +14,11 @@ that is rebuilt from its journal goes on exactly where it was: whatever was bein
 
     (*) passed over where no such chain is declared
 
-What may be released is decided here and nowhere else, in three ways (design §5):
+What may be released is decided here and nowhere else, in four ways (design §5):
 
 * *live*: there is no output chain; text goes out as it arrives, up to the last safe boundary.
 * *whole*: nothing goes out before the whole-answer pass.
+* *scan*: every member of the chain reads the answer once and says what can no longer change; that goes out at once.
 * *incremental*: a prefix pass lets out all but the last `window` code points of the chain's own output, if that extends
   what is already out; otherwise it lets out nothing. A pass that breaks is ignored: only the whole-answer pass counts.
 
@@ -45,6 +46,7 @@ from streams.gate.graphemes import safe_length
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.gate.release import pieces, releasable
+from streams.gate.scan import AnswerScan
 from streams.gate.state import Answer, Phase, Turn
 from topics.content import Prompt, ToolCall
 from topics.records import ModelError, TurnRequest
@@ -92,8 +94,13 @@ def begin(record: JournalRecord) -> Turn:
 # -- deciding -------------------------------------------------------------------------------------------------------
 
 
-def decide(turn: Turn, event: events.Event, now: float, policy: Policy) -> Sequence[AnyEntry]:
-    """Return the entries that follow from `event` at `now` (epoch seconds): none if it changes nothing."""
+def decide(
+    turn: Turn, event: events.Event, now: float, policy: Policy, scan: AnswerScan | None = None
+) -> Sequence[AnyEntry]:
+    """Return the entries that follow from `event` at `now` (epoch seconds): none if it changes nothing.
+
+    `scan` follows the turn's answer where the policy's mode is `scan`.
+    """
     if isinstance(event, events.Published):
         return _published(turn, event)
     if turn.over:
@@ -106,7 +113,7 @@ def decide(turn: Turn, event: events.Event, now: float, policy: Policy) -> Seque
         case events.InputDone() if turn.phase is Phase.INPUT and event.step == turn.step:
             return (_input_done(turn, event, policy),)
         case events.Frames() if turn.phase is Phase.MODEL:
-            return _arrived(turn, event, policy)
+            return _arrived(turn, event, policy, scan)
         case events.PassDone() if (event.step, event.attempt) == (turn.step, turn.attempt):
             return _pass_done(turn, event, policy)
         case events.Cancel():
@@ -179,7 +186,7 @@ def _prompt_bytes(turn: Turn, prompt: Prompt) -> int:
     return len(json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass"))
 
 
-def _arrived(turn: Turn, event: events.Frames, policy: Policy) -> Sequence[AnyEntry]:
+def _arrived(turn: Turn, event: events.Frames, policy: Policy, scan: AnswerScan | None) -> Sequence[AnyEntry]:
     current = [frame for frame in event.frames if (frame.step, frame.attempt) == (turn.step, turn.attempt)]
     if not current:
         return ()
@@ -189,11 +196,33 @@ def _arrived(turn: Turn, event: events.Frames, policy: Policy) -> Sequence[AnyEn
     made: list[AnyEntry] = []
     answer = turn.answer
     for entry in arrival.entries:
-        for gated in _live(turn, answer, entry, policy) if policy.mode == "live" else (entry,):
+        for gated in _gated(turn, answer, entry, policy, scan):
             made.append(gated)
             answer = _collect(answer, gated)
     too_much = _too_much(answer, policy)
     return (too_much,) if too_much is not None else made
+
+
+def _gated(
+    turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy, scan: AnswerScan | None
+) -> Sequence[entries.Llm]:
+    """Return `entry` with what goes out at once, if the answer is gated in a way that needs no pass."""
+    if policy.mode == "live":
+        return _live(turn, answer, entry, policy)
+    if scan is None or entry.seq is None or turn.request.delivery == "final":
+        return (entry,)
+    release = scan.release(answer, entry.text)
+    if len(entry.text) + len(release) <= policy.max_record_bytes // _MAX_JSON_BYTES_PER_CHAR:
+        return (entry.model_copy(update={"release": release}),)
+    return (entry, *_releases(turn, release, policy))
+
+
+def _releases(turn: Turn, text: str, policy: Policy) -> list[entries.Llm]:
+    """Return `text` as releases in records of their own."""
+    return [
+        entries.Llm(step=turn.step, attempt=turn.attempt, release=piece)
+        for piece in pieces(text, policy.max_record_bytes)
+    ]
 
 
 def _live(turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy) -> Sequence[entries.Llm]:
@@ -210,10 +239,7 @@ def _live(turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy) -> Seq
     tail = releasable(str(answer.text.append(entry.text)), str(answer.released), 0, ended=ended)
     if tail is None or not (tail or ended):
         return (entry,)
-    releases = [
-        entries.Llm(step=turn.step, attempt=turn.attempt, release=piece)
-        for piece in pieces(tail, policy.max_record_bytes)
-    ]
+    releases = _releases(turn, tail, policy)
     releases[-1] = releases[-1].model_copy(update={"settled": ended})
     return (entry, *releases)
 
@@ -266,10 +292,7 @@ def _prefix_done(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence
             tail = releasable(output, str(turn.answer.released), policy.window)
             if not tail:
                 return ()
-            return [
-                entries.Llm(step=turn.step, attempt=turn.attempt, release=piece)
-                for piece in pieces(tail, policy.max_record_bytes)
-            ]
+            return _releases(turn, tail, policy)
         case Refused(processor=processor, reason=reason, reports=reports):
             rejection = entries.Rejection(processor=processor, reason=reason)
             return (entries.Llm(step=turn.step, attempt=turn.attempt, rejected=rejection, reports=reports),)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-#: How an answer is gated: `live` without an output chain, `whole` after the step's end, `incremental` by prefix passes.
-Mode: TypeAlias = Literal["live", "whole", "incremental"]
+#: How an answer is gated: `live` without an output chain, `whole` after the step's end, `incremental` by prefix passes,
+#: `scan` by a chain of scanners that read it once.
+Mode: TypeAlias = Literal["live", "whole", "incremental", "scan"]
 
 
 @dataclass(frozen=True, slots=True)

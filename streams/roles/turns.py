@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from processors import Deps, FailurePolicy, Manifest
+from processors import Deps, FailurePolicy, Manifest, load_deps
+from processors.scanner import ScannerChain
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
@@ -60,6 +62,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
             chains,
             Ports(app.sender, app.reader, topic_names, worker_name(), time.time, die, metrics),
             app.logs,
+            open_scanner=scanner_opener(settings, manifest),
             replays=app.journal.take_replays,
             unique=unique,
         )
@@ -93,6 +96,13 @@ def chain_runner(settings: Settings) -> ChainRunner:
     if settings.deps is None:
         return InlineChainRunner(Deps(), policy=failures)
     return ProcessChainRunner(settings.deps, workers=settings.processor_workers, paths=(Path.cwd(),), policy=failures)
+
+
+def scanner_opener(settings: Settings, manifest: Manifest) -> Callable[[], ScannerChain] | None:
+    """Return what opens the output chain's scanners in this process, where every member of it has one."""
+    if manifest.release_mode != "scan" or settings.deps is None:
+        return None
+    return load_deps(settings.deps, paths=(Path.cwd(),)).scanners()
 
 
 def policy(settings: Settings, manifest: Manifest) -> Policy:

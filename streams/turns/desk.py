@@ -7,7 +7,7 @@ must journal them all or end the process; nothing else may be done with a plan b
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,6 +15,7 @@ from streams.gate import entries, events, machine
 from streams.gate.effects import Publish, effects_of
 from streams.gate.policy import Policy
 from streams.gate.records import JournalError, JournalRecord
+from streams.gate.scan import AnswerScan, Scanner
 from streams.gate.state import Phase, Turn
 from streams.sources import Refused, Source
 from streams.turns.inputs import Input, News
@@ -82,10 +83,17 @@ class Plan:
 class Desk:
     """The turns of one partition.
 
-    `turns` are the open ones, `done` the closed ones that a late duplicate may still ask for.
+    `turns` are the open ones, `done` the closed ones that a late duplicate may still ask for. `open_scanner` gives what
+    follows an answer, where all of the output chain can scan.
     """
 
-    def __init__(self, partition: int, policy: Policy, settings: DeskSettings) -> None:
+    def __init__(
+        self,
+        partition: int,
+        policy: Policy,
+        settings: DeskSettings,
+        open_scanner: Callable[[], Scanner] | None = None,
+    ) -> None:
         self.partition = partition
         self.policy = policy
         self.settings = settings
@@ -93,6 +101,8 @@ class Desk:
         self.done: dict[TurnKey, Done] = {}
         self._threads: dict[ThreadKey, deque[TurnKey]] = {}
         self._confirmed: dict[TurnKey, int] = {}
+        self._open_scanner = open_scanner
+        self._scans: dict[TurnKey, AnswerScan] = {}
 
     # -- recovery -----------------------------------------------------------------------------------------------------
 
@@ -300,7 +310,7 @@ class Desk:
         if turn is None:
             return
         plan.touched[key] = None
-        for entry in machine.decide(turn, event, now, self.policy):
+        for entry in machine.decide(turn, event, now, self.policy, self._scan(key)):
             record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
             plan.journal.append((key, record))
             effects = effects_of(turn, record, self.policy.max_record_bytes)
@@ -309,6 +319,11 @@ class Desk:
             self.turns[key] = turn
         if turn.phase is Phase.CLOSED:
             self._close(turn, now, plan)
+
+    def _scan(self, key: TurnKey) -> AnswerScan | None:
+        if self._open_scanner is None:
+            return None
+        return self._scans.setdefault(key, AnswerScan(self._open_scanner))
 
     def _fitting(self, entry: entries.AnyEntry) -> entries.AnyEntry:
         """Return `entry`, or a failure in its place if what a processor made cannot be journaled in one record."""
@@ -327,6 +342,7 @@ class Desk:
         self.done[key] = Done(turn.outcome or "", partition, offset, now)
         plan.closed.append(key)
         del self.turns[key], self._confirmed[key]
+        self._scans.pop(key, None)
         queue = self._threads[key.thread]
         queue.remove(key)
         if not queue:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from streams.chains import ChainRunner
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
+from streams.gate.scan import Scanner
 from streams.journal.claims import Claim
 from streams.journal.owner import JournalOwner, Logs
 from streams.journal.partition import PartitionJournal
@@ -43,6 +44,7 @@ class TurnWorker:
         ports: Ports,
         logs: Logs,
         *,
+        open_scanner: Callable[[], Scanner] | None = None,
         replays: Callable[[], Mapping[int, Replay]],
         unique: Callable[[], str],
     ) -> None:
@@ -50,6 +52,7 @@ class TurnWorker:
         self._settings = settings
         self._chains = chains
         self._ports = ports
+        self._open_scanner = open_scanner
         claim = Claim(ports.worker, settings.desk.partitions)
         self.partitions: JournalOwner[PartitionLoop] = JournalOwner(
             logs, claim, self._open, replays=replays, unique=unique
@@ -68,7 +71,7 @@ class TurnWorker:
             await loop.deliver(source)
 
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> PartitionLoop:
-        desk = Desk(partition, self._policy, self._settings.desk)
+        desk = Desk(partition, self._policy, self._settings.desk, self._open_scanner)
         owed = desk.restore({TurnKey.parse(subject): _records(rows) for subject, rows in replay.rows.items()})
         chores = Chores(self._chains, self._ports.fatal, limit=self._settings.max_chores)
         loop = PartitionLoop(desk, PartitionJournal(journal, replay.rows), chores, self._ports)

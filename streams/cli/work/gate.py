@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from processors import load_deps
 from streams.chains import ProcessChainRunner
 from streams.cli import output, session
 from streams.cli.failures import FAILED, OK, CommandError
@@ -51,7 +52,8 @@ async def _gate(chain: str, frames: list[Frame], window: Literal["widest", "sum"
     await chains.start()
     try:
         manifest = chains.manifest if window is None else replace(chains.manifest, window=window)
-        gating = GateRun(chains, Policy(mode=manifest.release_mode, window=manifest.window_chars))
+        scanners = load_deps(chain, paths=(Path.cwd(),)).scanners() if manifest.release_mode == "scan" else None
+        gating = GateRun(chains, Policy(mode=manifest.release_mode, window=manifest.window_chars), scanners)
         async for text in gating.feed(frames):
             if as_json:
                 output.json_line({"release": text})

@@ -112,4 +112,6 @@ def _release_sentence(mode: str, window_chars: int) -> str:
         return "Release: live. No output processor is declared, so answers go out as they come, unjudged."
     if mode == "whole":
         return "Release: whole. An answer goes out once it is complete and every output processor has passed it."
+    if mode == "scan":
+        return "Release: scan. The answer is read once, and what can no longer change goes out at once."
     return f"Release: incremental. All but the last {window_chars} characters of what the chain makes go out at once."

@@ -460,11 +460,11 @@ def test_a_chain_that_goes_in_mid_turn_leaves_text_that_agrees_with_what_is_out(
     """Text that the chain had passed unchanged goes on live."""
     play = Play(INCREMENTAL, delivery=delivery).start().stream([frame(0, TEN)], SAME)
     play.policy = LIVE
-    play.text("\u00e9\r", "\n!").finish()
+    play.text("\u00e9\r", "\n!\r").finish()
     assert play.outcome == "completed"
-    assert play.view.text == f"{TEN}\u00e9\r\n!"
+    assert play.view.text == f"{TEN}\u00e9\r\n!\r"
     if delivery == "stream":
-        assert play.releases == ["012345", "6789\u00e9\r\n!"]
+        assert play.releases == ["012345", "6789\u00e9\r\n!", "\r"]
 
 
 def test_a_chain_that_goes_in_mid_turn_while_it_had_changed_the_text_fails_it() -> None:
@@ -479,6 +479,16 @@ def test_a_chain_that_goes_in_mid_turn_while_it_had_changed_the_text_fails_it() 
     play.judge(SAME)
     assert failure(play) == ("ProcessorFailedError", "output", None)
     assert play.releases == out
+
+
+def test_a_chain_that_goes_after_it_had_added_text_fails_the_turn() -> None:
+    """Readers have more than there will be."""
+    play = Play(INCREMENTAL).start().stream([frame(0, "yes")], mapped(lambda text: f"{text}, and more"))
+    assert play.releases == ["yes, and "]
+    play.policy = LIVE
+    play.finish()
+    play.judge(SAME)
+    assert failure(play) == ("ProcessorFailedError", "output", None)
 
 
 def test_what_a_vanished_chain_had_held_is_cut_into_records_too() -> None:

@@ -1,0 +1,44 @@
+"""From a pattern, the pattern of everything that could still grow into a match of it.
+
+A text is *open* for a pattern if some non-empty continuation makes a match of it: the empty text is, half a match is, and a
+whole match is if it can grow. Derived part by part:
+
+    open(x)       is the empty text                    a character is all or nothing
+    open(AB)      is open(A), or A then open(B)
+    open(A|B)     is open(A), or open(B)
+    open(A{m,n})  is A up to n-1 times, then open(A)
+
+The result is as long as the pattern, but for counted repeats of long parts.
+"""
+
+from __future__ import annotations
+
+from processors.patterns.tree import EMPTY, Char, Choice, Node, Repeat, Sequence
+
+
+def open_texts(node: Node) -> Node:
+    """Return the tree of the texts that are open for `node`."""
+    match node:
+        case Char():
+            return EMPTY
+        case Sequence(parts):
+            return _open_sequence(parts)
+        case Choice(options):
+            return Choice(tuple(open_texts(option) for option in options))
+        case Repeat(part, _, most, _):
+            if most == 0:
+                return EMPTY
+            return Sequence((Repeat(part, 0, None if most is None else most - 1), open_texts(part)))
+
+
+def _open_sequence(parts: tuple[Node, ...]) -> Node:
+    """Nest from the end, so that no part is spelt more than twice."""
+    opened: Node = EMPTY
+    for index, part in enumerate(reversed(parts)):
+        first = open_texts(part)
+        if index == 0:
+            opened = first
+            continue
+        rest = part if opened == EMPTY else Sequence((part, opened))
+        opened = Repeat(rest, 0, 1) if first == EMPTY else Choice((rest, first))
+    return opened

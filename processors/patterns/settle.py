@@ -1,0 +1,87 @@
+"""Which findings of several finders hold, and up to where a growing text is settled.
+
+Findings overlap: of those that do, the longest holds, then the one whose finder was declared first, then the leftmost. What
+could still become part of a finding is not settled, and neither is a finding that such text could overlap: a longer one
+may yet take its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from processors.patterns.pattern import Span
+
+
+class Finder(Protocol):
+    """Finds things in a text (`processors.patterns.Pattern` is one)."""
+
+    def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:
+        """Yield what is found at `start` or later, from left to right, none over another.
+
+        What stands before `start` counts as a neighbour only. `ended` says that nothing follows `text`.
+        """
+
+    def open_from(self, text: str, start: int = 0) -> int:
+        """Return the first place at `start` or later from which the rest of `text` could grow into a finding."""
+
+
+class Finding(NamedTuple):
+    """What finder number `finder` found in code points [`start`, `end`)."""
+
+    start: int
+    end: int
+    finder: int
+
+
+class Settlement(NamedTuple):
+    """`findings` that hold, from left to right, in a text that is settled up to code point `end`."""
+
+    findings: list[Finding]
+    end: int
+
+
+def settle(finders: Sequence[Finder], text: str, start: int, *, ended: bool) -> Settlement:
+    """Return what holds in `text` from `start` on, where the text before `start` was settled earlier."""
+    found: list[Finding] = []
+    end = len(text)
+    for number, finder in enumerate(finders):
+        spans, opened = _read(finder, text, start, ended=ended)
+        found += (Finding(span.start, span.end, number) for span in spans)
+        end = min(end, opened)
+    if not ended:
+        end = _before_overlaps(found, end)
+    return Settlement(sorted(_longest_first(one for one in found if one.end <= end)), end)
+
+
+def _read(finder: Finder, text: str, start: int, *, ended: bool) -> tuple[list[Span], int]:
+    """Return one finder's certain spans, and where the text becomes open for it."""
+    if ended:
+        return list(finder.spans(text, start, ended=True)), len(text)
+    certain: list[Span] = []
+    opened = finder.open_from(text, start)
+    for span in finder.spans(text, start, ended=False):
+        if span.start >= opened:
+            break
+        certain.append(span)
+        if span.end > opened:
+            # What had looked open lies within a finding that is certain: the search goes on behind it.
+            opened = finder.open_from(text, span.end)
+    return certain, opened
+
+
+def _before_overlaps(found: Sequence[Finding], end: int) -> int:
+    """Move `end` back before every finding that reaches beyond it, and before those that overlap such a one."""
+    for one in sorted(found, key=lambda one: one.end, reverse=True):
+        if one.end <= end:
+            break
+        end = min(end, one.start)
+    return end
+
+
+def _longest_first(found: Iterable[Finding]) -> Iterator[Finding]:
+    kept: list[Finding] = []
+    for one in sorted(found, key=lambda one: (one.start - one.end, one.finder, one.start)):
+        if all(one.end <= other.start or one.start >= other.end for other in kept):
+            kept.append(one)
+            yield one

@@ -1,0 +1,50 @@
+"""Scanners: processors that read an answer once, and say at every moment which text can no longer change.
+
+A scanner's words must be those of its processor: all that `feed` and `finish` return is, together, what the processor makes
+of the whole text. It may look at each character a bounded number of times; whoever cannot promise that offers none, and
+is run on prefixes instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+
+class Scanner(Protocol):
+    """Reads one answer."""
+
+    def feed(self, delta: str) -> str:
+        """Take in what the model wrote next; return what is now certain and was not returned before."""
+
+    def finish(self) -> str:
+        """Return the rest: nothing follows."""
+
+
+#: Opens a scanner for one answer.
+OpenScanner: TypeAlias = Callable[[], Scanner]
+
+
+class ScannerChain:
+    """Scanners in a row, each reading what the one before it is certain of: a scanner itself."""
+
+    def __init__(self, openers: Sequence[OpenScanner]) -> None:
+        self._stages = [open_scanner() for open_scanner in openers]
+
+    def feed(self, delta: str) -> str:
+        """Take in what the model wrote next; return what the whole chain is certain of and did not return before."""
+        return self._pass_on(delta, self._stages)
+
+    def finish(self) -> str:
+        """Return the rest of all stages, each one's passed through those behind it."""
+        rest = ""
+        for position, stage in enumerate(self._stages):
+            rest += self._pass_on(stage.finish(), self._stages[position + 1 :])
+        return rest
+
+    def _pass_on(self, text: str, stages: Sequence[Scanner]) -> str:
+        for stage in stages:
+            if not text:
+                return ""
+            text = stage.feed(text)
+        return text

@@ -1,0 +1,73 @@
+"""Following an answer with a scanner: what of it can go out now, while the answer is read once.
+
+The scanner lives beside the turn's state, not in it: it can be made again from the buffer at any time. What it lets out is
+measured against the journaled released text, so a scanner that is made again, or another one after a change of the chain,
+adds to what is out or stays silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from streams.gate.graphemes import safe_length
+from streams.gate.rope import Rope
+from streams.gate.state import Answer
+
+
+class Scanner(Protocol):
+    """Reads one answer (`processors.scanner.ScannerChain` is one)."""
+
+    def feed(self, delta: str) -> str:
+        """Take in what follows; return what is now certain and was not returned before."""
+
+
+class AnswerScan:
+    """Scans one turn's answers, attempt by attempt."""
+
+    def __init__(self, open_scanner: Callable[[], Scanner]) -> None:
+        self._open = open_scanner
+        self._scanner: Scanner | None = None
+        self._read = 0
+        self._certain = Rope()
+        self._silent = False
+        self._out = ""
+
+    def release(self, answer: Answer, text: str) -> str:
+        """Return what goes out of `answer` now that `text` follows what it holds.
+
+        A scanner that breaks is silent from then on: whether its processor is broken is for the whole answer to show.
+        """
+        if self._scanner is None or self._read != len(answer.text):
+            self._begin(answer)
+        self._feed(text)
+        self._read = len(answer.text) + len(text)
+        if self._silent or not self._agrees():
+            return ""
+        waiting = self._certain.tail(len(answer.released))
+        return waiting[: safe_length(waiting, len(waiting))]
+
+    def _begin(self, answer: Answer) -> None:
+        self._scanner = self._open()
+        self._certain = Rope()
+        self._silent = False
+        self._feed(str(answer.text))
+        self._out = str(answer.released)
+
+    def _agrees(self) -> bool:
+        """Return whether what was out when the scanner was made is confirmed by it; silent for good if it is denied."""
+        if self._out:
+            certain = str(self._certain)
+            if certain.startswith(self._out):
+                self._out = ""
+            else:
+                self._silent = not self._out.startswith(certain)
+        return not self._out
+
+    def _feed(self, text: str) -> None:
+        if self._scanner is None or self._silent or not text:
+            return
+        try:
+            self._certain = self._certain.append(self._scanner.feed(text))
+        except Exception:  # noqa: BLE001 - an operator's code may raise anything
+            self._silent = True

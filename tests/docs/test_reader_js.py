@@ -1,0 +1,193 @@
+"""The reader in JavaScript: the same frames give the same view as `topics.fold`, after each frame."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.docs.markdown import ROOT
+from tests.topics.frames import (
+    IDS,
+    TURN,
+    blocked,
+    cancelled,
+    completed,
+    completed_long,
+    failed,
+    postprocessed,
+    rejected,
+    reset,
+    text,
+)
+from tests.topics.test_fold import turns
+from topics import codec
+from topics.fold import TurnView, fold
+from topics.names import RELEASED
+from topics.records import ReleasedFrame
+
+NODE = shutil.which("node")
+DRIVER = ROOT / "tests" / "docs" / "drive_reader.mjs"
+OLDEST_NODE = 18
+
+#: One character of JavaScript's two, a letter and its accent, what two flags are made of, a line end in two.
+ALPHABET = "ab\N{GRINNING FACE}e\u0301\U0001f1e9\U0001f1ea\r\n"
+WORDS = st.text(st.sampled_from(ALPHABET), max_size=5)
+STEPS = st.integers(0, 2)
+ATTEMPTS = st.integers(0, 2)
+
+
+class Reader:
+    """A running `node` that folds what it is given."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def views(self, frames: Iterable[ReleasedFrame]) -> list[dict[str, Any]]:
+        """Return what a reader has after each frame, which reaches it as the bytes on the wire."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        line = {"turn": TURN, "frames": [codec.encode(frame).decode() for frame in frames]}
+        self._process.stdin.write(json.dumps(line) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, "node ended; its complaint is above"
+        views: list[dict[str, Any]] = json.loads(answer)
+        return views
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    """Give one reader for all examples."""
+    if NODE is None:
+        pytest.skip("no `node` on PATH: the reader in JavaScript was not run")
+    major = int(
+        subprocess.run([NODE, "--version"], capture_output=True, text=True, check=True).stdout[1:].split(".")[0]
+    )
+    if major < OLDEST_NODE:
+        pytest.skip(f"node {major} is too old for the reader in JavaScript, which was not run: {OLDEST_NODE} will do")
+    with subprocess.Popen([NODE, str(DRIVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Reader(process)
+        process.stdin.close()  # type: ignore[union-attr] # a pipe, as asked for
+
+
+def expected(frames: Iterable[ReleasedFrame]) -> list[dict[str, Any]]:
+    """Return what `topics.fold` makes of the frames."""
+    views = []
+    view = TurnView(TURN)
+    for frame in frames:
+        view = fold(view, frame)
+        views.append(
+            {
+                "text": view.text,
+                "reply": view.reply,
+                "ended": json.loads(codec.encode(view.terminal)) if view.terminal else None,
+                "contradicted": view.contradicted,
+                "steps": [
+                    [number, view.steps[number].attempt, view.steps[number].text] for number in sorted(view.steps)
+                ],
+            }
+        )
+    return views
+
+
+@st.composite
+def any_frames(draw: st.DrawFn) -> list[ReleasedFrame]:
+    """Return frames that need not make sense together; often enough they do, for there is little to choose from."""
+    whole = draw(st.text(st.sampled_from(ALPHABET), min_size=1, max_size=8))
+
+    def cut() -> ReleasedFrame:
+        start = draw(st.integers(0, len(whole)))
+        stop = draw(st.integers(start, len(whole)))
+        return text(start, whole[start:stop], draw(STEPS), draw(ATTEMPTS))
+
+    def other() -> ReleasedFrame:
+        step, attempt, words = draw(STEPS), draw(ATTEMPTS), draw(st.one_of(st.just(whole), WORDS))
+        shorter = completed_long(words, step, attempt).model_copy(update={"length": draw(st.integers(0, 8))})
+        choices: list[ReleasedFrame] = [
+            text(draw(st.integers(0, 8)), words, step, attempt),
+            text(0, words, turn_id="another"),
+            reset(attempt, step),
+            postprocessed(words),
+            completed(words, step, attempt),
+            completed_long(words, step, attempt),
+            shorter,
+            shorter.model_copy(update={"sha256": None}),
+            failed(draw(st.integers(0, 8)), step, attempt),
+            rejected(),
+            cancelled(),
+            blocked(words),
+        ]
+        return draw(st.sampled_from(choices))
+
+    return [cut() if draw(st.booleans()) else other() for _ in range(draw(st.integers(1, 12)))]
+
+
+@given(frames=any_frames())
+def test_any_frames_give_the_same_views(reader: Reader, frames: list[ReleasedFrame]) -> None:
+    """Also of frames that contradict each other, and of several endings."""
+    assert reader.views(frames) == expected(frames)
+
+
+@given(turn=turns(), data=st.data())
+def test_duplicated_and_reordered_turns_give_the_same_views(
+    reader: Reader, turn: tuple[list[ReleasedFrame], str], data: st.DataObject
+) -> None:
+    """What workers publish, in any order and more than once, ends with the settled reply."""
+    frames, reply = turn
+    again = data.draw(st.lists(st.sampled_from(frames), max_size=5))
+    sent = data.draw(st.permutations([*frames, *again]))
+    views = reader.views(sent)
+    assert views == expected(sent)
+    assert views[-1]["text"] == reply
+    assert views[-1]["ended"] is not None
+
+
+FACES = "\N{GRINNING FACE}\N{WINKING FACE}\N{SMILING FACE WITH SUNGLASSES}"
+
+
+@pytest.mark.parametrize(
+    ("frames", "reply", "ended"),
+    [
+        ([text(0, FACES[:1]), text(1, FACES[1:]), completed_long(FACES)], FACES, True),
+        ([text(0, FACES[:2]), text(1, FACES[1:]), completed(FACES)], FACES, True),
+        ([text(2, FACES[2:]), text(0, FACES[:1])], FACES[:1], False),
+        ([completed(FACES)], FACES, True),
+        ([text(0, FACES), completed_long(FACES).model_copy(update={"sha256": "0" * 64})], FACES, False),
+        ([text(0, "old"), text(0, "new", attempt=1), text(3, "er")], "new", False),
+        ([text(0, "so far"), failed(9)], "so far", False),
+        ([blocked("We are closed.")], "We are closed.", True),
+    ],
+)
+def test_examples(reader: Reader, frames: Sequence[ReleasedFrame], reply: str, ended: object) -> None:
+    """What the rules are about, one by one."""
+    views = reader.views(frames)
+    assert views == expected(frames)
+    assert (views[-1]["reply"], views[-1]["ended"] is not None) == (reply, ended)
+
+
+def test_a_frame_as_large_as_records_get_is_taken(reader: Reader) -> None:
+    """No limit of the engine, on arguments of a call say, is met."""
+    words = "\N{GRINNING FACE}a" * 200_000
+    frames = [text(0, words), completed_long(words)]
+    assert reader.views(frames) == expected(frames)
+
+
+@pytest.mark.usefixtures("reader")
+def test_what_is_left_out_has_its_default_and_unknown_kinds_are_passed_over() -> None:
+    """A frame need not spell out the step, the attempt and the offset, and the future may bring other kinds."""
+    assert NODE is not None
+    ids = {name: value for name, value in IDS.items() if name != "tenant"}
+    frames = [{**ids, "kind": "text", "text": "a"}, {**ids, "kind": "sparkle", "attempt": 7}]
+    line = json.dumps(
+        {"turn": ["default", TURN.thread_id, TURN.turn_id], "frames": [json.dumps(one) for one in frames]}
+    )
+    done = subprocess.run([NODE, str(DRIVER)], input=line, capture_output=True, text=True, check=True)
+    assert [view["text"] for view in json.loads(done.stdout)] == ["a", "a"]
+    assert RELEASED.validate_python(frames[0]).offset == 0
