@@ -44,6 +44,7 @@ class JournalApp(faust.App):
     def __init__(self, settings: AppSettings) -> None:
         names, role = settings.names, settings.role
         self._settings = settings
+        self.connection = settings.connection
         super().__init__(
             names.group(role),
             broker=[URL(f"kafka://{server}") for server in settings.connection.bootstrap_servers.split(",")],

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
 from streams.faust_shell.base import JournalApp
+from streams.faust_shell.watchdog import Progress, Watchdog
 from streams.ports import Fatal
 from streams.sources import Source
 from topics.names import Topic
@@ -31,25 +32,36 @@ def feed(app: JournalApp, worker: Worker, fatal: Fatal, *, patient: Topic, urgen
     Records of the `patient` topic wait in Kafka while the worker is full. Those of the `urgent` one never do: the work
     that makes a worker full may be waiting for them.
     """
+    watchdog = Watchdog(app, app.connection, fatal)
+    app.task(watchdog.run)
 
     async def wait_for_room() -> None:
         # A rebalance ends the wait too: what was read must be acknowledged before partitions can move.
-        while worker.full and not app.rebalancing:  # noqa: ASYNC110 - neither has an event to wait for
+        while worker.full and not app.rebalancing:
+            watchdog.progress.forget()
             await asyncio.sleep(_FULL_POLL_S)
 
     async def no_wait() -> None:
         return
 
-    _agent(app, worker, fatal, patient, wait_for_room)
-    _agent(app, worker, fatal, urgent, no_wait)
+    _agent(app, worker, fatal, patient, wait_for_room, watchdog.progress)
+    _agent(app, worker, fatal, urgent, no_wait, watchdog.progress)
 
 
-def _agent(app: JournalApp, worker: Worker, fatal: Fatal, topic: Topic, room: Callable[[], Awaitable[None]]) -> None:
+def _agent(
+    app: JournalApp,
+    worker: Worker,
+    fatal: Fatal,
+    topic: Topic,
+    room: Callable[[], Awaitable[None]],
+    progress: Progress,
+) -> None:
     async def take_in(stream: Any) -> None:
         async for event in _events(stream, fatal):
             await room()
             message = event.message
             await worker.deliver(Source(topic, message.partition, message.offset, message.value, event.ack))
+            progress.delivered((message.topic, message.partition), message.offset)
 
     app.agent(app.source(topic), name=topic.name)(take_in)
 

@@ -45,7 +45,10 @@ async def test_it_answers_turns(broker: Broker, prefix: str, tmp_path: Path) -> 
             namespace["answer"] = broken
             view = await client.run("three", timeout_s=LIMIT_S)
             assert isinstance(view.terminal, FailedFrame)
-            assert (view.terminal.error, view.terminal.attempt) == ("ModelFailedError", pipeline.settings.max_attempts - 1)
+            assert (view.terminal.error, view.terminal.attempt) == (
+                "ModelFailedError",
+                pipeline.settings.max_attempts - 1,
+            )
         finally:
             serving.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -49,10 +49,22 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _Jumping()
         super().__init__(self._jumping)
+        self.settling = 0
 
     def time(self) -> float:
         """Return the simulated time in seconds; it begins at 0."""
         return self._jumping.now
+
+    def jump(self, seconds: float) -> None:
+        """Move the clock forward without running what falls due in between: timers that have passed fire once."""
+        self._jumping.now += seconds
+
+
+def jump(seconds: float) -> None:
+    """Move the clock of the running simulation forward (`SimulatedLoop.jump`)."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, SimulatedLoop), "only simulated time can be moved"
+    loop.jump(seconds)
 
 
 def simulate(main: Coroutine[Any, Any, T]) -> T:
@@ -72,8 +84,14 @@ def wall_clock() -> float:
 
 async def settled() -> None:
     """Return once every task waits for something else than its turn to run; no time passes."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, SimulatedLoop), "only simulations settle: other loops wait for the real world"
     # asyncio has no way to ask this but to look at the queue of what is ready.
-    ready = vars(asyncio.get_running_loop())["_ready"]
-    await asyncio.sleep(0)
-    while ready:
+    ready = vars(loop)["_ready"]
+    loop.settling += 1
+    try:
         await asyncio.sleep(0)
+        while len(ready) >= loop.settling:
+            await asyncio.sleep(0)
+    finally:
+        loop.settling -= 1

@@ -184,6 +184,7 @@ class Process:
         commits: bool = True,
         flood: bool = False,
         lagging: bool = False,
+        settings: WorkerSettings | None = None,
         trace: Callable[[str], None] | None = None,
     ) -> None:
         scenario = world.scenario
@@ -201,7 +202,7 @@ class Process:
         deps = scenario.deps if deps is None else deps
         self.worker = TurnWorker(
             policy_of(deps, scenario.policy),
-            WorkerSettings(DeskSettings(partitions=1, on_busy=scenario.on_busy)),
+            settings or WorkerSettings(DeskSettings(partitions=1, on_busy=scenario.on_busy)),
             DirectChainRunner(deps),
             Ports(
                 self.producer,

@@ -15,7 +15,7 @@ from streams.sources import Source
 from streams.turns.loop import PartitionLoop
 from tests.memory.ports import replay_of
 from tests.memory.power import Power
-from tests.memory.simtime import settled, simulate
+from tests.memory.simtime import jump, settled, simulate
 from tests.streams.turns.desks import frame, key
 from tests.streams.turns.scenarios import INCREMENTAL, STORY
 from tests.streams.turns.simulation import (
@@ -134,10 +134,9 @@ def test_acknowledging_does_not_wait_for_publishing() -> None:
     async def test(bench: Bench) -> None:
         await bench.deliver(turn())
         bench.process.producer.holding = True
-        delivering = asyncio.create_task(bench.deliver(frame(0, text="one"), topic=names.FRAMES))
-        await settled()
+        await bench.deliver(frame(0, text="one"), topic=names.FRAMES)
         bench.process.producer.deliver(JOURNAL)
-        await delivering
+        await settled()
         assert "ack 2" in bench.trace
         assert bench.process.producer.under_way(RELEASED) == 1
 
@@ -249,12 +248,9 @@ def test_what_is_owed_is_published_before_anything_new() -> None:
         first = Process(world, Power())
         assert await first.start()
         first.producer.holding = True
-        world.act()
-        work = asyncio.create_task(first.work())
-        for _ in range(2):
+        while await first.work_a_little():
+            first.producer.deliver(JOURNAL, count=2)
             await settled()
-            first.producer.deliver(JOURNAL)
-        await work
         assert world.broker.values(PROMPTS) == []
         await first.end()
 
@@ -310,7 +306,8 @@ def test_closed_turns_leave_the_journal_when_they_expire() -> None:
         await bench.deliver(turn())
         await bench.deliver(cancel())
         assert {len(rows) for rows in replay_of(bench.broker, JOURNAL, 0).rows.values()} == {1}
-        await asyncio.sleep(25 * 3600 + 61)
+        jump(25 * 3600)
+        await asyncio.sleep(61)
         await settled()
         assert replay_of(bench.broker, JOURNAL, 0).rows == {}
 

@@ -1,0 +1,103 @@
+"""`docs/processors.md` against the code: kinds, arguments, fields, and the failure policy."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import processors
+from processors import Answer, IncomingMessage, Prompt, Reply, TurnContext, policy
+from processors.declare import KINDS
+from tests.docs.markdown import ROOT, Row, code, codes, sections
+
+PAGE = ROOT / "docs" / "processors.md"
+SECTIONS = sections(PAGE)
+DECORATORS: dict[str, Callable[..., Any]] = {kind: getattr(processors, f"{kind}_processor") for kind in KINDS}
+SUBJECTS: tuple[type, ...] = (Answer, Prompt, IncomingMessage, Reply, TurnContext)
+VERDICTS = {
+    "pre": (processors.Proceed, processors.Block),
+    "input": (Prompt,),
+    "output": (processors.Pass, processors.Replace, processors.Reject),
+    "post": (processors.ModifiedResponse,),
+}
+
+
+def fields_of(subject: type) -> set[str]:
+    """Return what can be read of a subject: its fields and its properties."""
+    names = (
+        set(subject.model_fields) if issubclass(subject, BaseModel) else {f.name for f in dataclasses.fields(subject)}
+    )
+    own = vars(subject) if issubclass(subject, BaseModel) else dict(inspect.getmembers(subject))
+    return names | {name for name, value in own.items() if isinstance(value, property)}
+
+
+def test_the_kinds_and_what_they_see_and_answer() -> None:
+    """A row for each decorator, with the names of what its functions take and give."""
+    rows = SECTIONS["The four kinds"].rows
+    assert [code(row["kind"]) for row in rows] == [f"{kind}_processor" for kind in KINDS]
+    for row, kind in zip(rows, KINDS, strict=True):
+        promised = inspect.getdoc(DECORATORS[kind]) or ""
+        sees, answers = code(row["sees"]), codes(row["answers"])
+        assert f"`{sees}`" in promised
+        assert answers == [verdict.__name__ for verdict in VERDICTS[kind]]
+        assert all(f"`{answer}`" in promised for answer in answers)
+
+
+def arguments() -> set[tuple[str, str, str]]:
+    """Return the decorators' arguments: kind, name, and default."""
+    return {
+        (kind, name, "required" if parameter.default is parameter.empty else repr(parameter.default))
+        for kind, decorator in DECORATORS.items()
+        for name, parameter in inspect.signature(decorator).parameters.items()
+    }
+
+
+def test_the_arguments_of_the_decorators() -> None:
+    """Each argument with its default, for each kind that takes it."""
+    table, *_ = SECTIONS["Declare them"].tables
+    assert {
+        (kind, code(row["argument"]), row["default"].strip("`")) for row in table for kind in row["kinds"].split(", ")
+    } == arguments()
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.__name__)
+def test_what_processors_see(subject: type) -> None:
+    """Every field, and no other."""
+    (table,) = [rows for rows in SECTIONS["What they see"].tables if f"`{subject.__name__}`" in rows[0]]
+    assert {code(row[f"`{subject.__name__}`"]) for row in table} == fields_of(subject)
+
+
+def test_what_processors_answer() -> None:
+    """Every verdict with its fields."""
+    rows = SECTIONS["What they answer"].rows
+    verdicts = [verdict for kind in ("output", "pre", "post") for verdict in VERDICTS[kind]]
+    assert [(code(row["answer"]), codes(row["fields"])) for row in rows] == [
+        (verdict.__name__, [field.name for field in dataclasses.fields(verdict)]) for verdict in verdicts
+    ]
+
+
+def test_the_failure_policy() -> None:
+    """The table of the page is the table of the code."""
+
+    def actions(row: Row) -> tuple[str, str]:
+        return code(row["what happens"]), code(row["in a voice channel"])
+
+    rows = SECTIONS["When one fails"].rows
+    assert {row["kind"]: actions(row) for row in rows} == {
+        kind: (rule.otherwise, rule.voice) for kind, rule in policy.TABLE.items()
+    }
+
+
+def test_the_release_modes() -> None:
+    """Their names, and what is declared for each."""
+    incremental = processors.output_processor("one", incremental=processors.Incremental(1))(lambda _: processors.Pass())
+    whole = processors.output_processor("two")(lambda _: processors.Pass())
+    table, *_ = SECTIONS["When text goes out"].tables
+    declared: list[list[object]] = [[], [incremental, whole], [incremental]]
+    modes = [processors.Deps(output_processors=members).manifest.release_mode for members in declared]
+    assert [row["release"] for row in table] == modes
