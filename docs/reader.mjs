@@ -80,7 +80,7 @@ function isComplete(view, end) {
   const step = view.steps[last] ?? newStep(attempt);
   const filled = { ...step, chars: [...step.chars], waiting: [...step.waiting] };
   place(filled, step.chars.length, rest);
-  const fits = !filled.contradicted && filled.chars.length === step.chars.length + rest.length;
+  const fits = filled.chars.length === step.chars.length + rest.length; // not if something that waited disagrees
   if (!fits || filled.waiting.length || stepsOf(view).some((other) => other !== step && other.waiting.length)) return false;
   view.steps[last] = filled;
   return true;

@@ -212,7 +212,7 @@ def _gated(
     if scan is None or entry.seq is None or turn.request.delivery == "final":
         return (entry,)
     release = scan.release(answer, entry.text)
-    if len(entry.text) + len(release) <= policy.max_record_bytes // _MAX_JSON_BYTES_PER_CHAR:
+    if not release or len(entry.text) + len(release) <= policy.max_record_bytes // _MAX_JSON_BYTES_PER_CHAR:
         return (entry.model_copy(update={"release": release}),)
     return (entry, *_releases(turn, release, policy))
 

@@ -28,7 +28,7 @@ class AnswerScan:
     def __init__(self, open_scanner: Callable[[], Scanner]) -> None:
         self._open = open_scanner
         self._scanner: Scanner | None = None
-        self._read = 0
+        self._read: int | None = None
         self._certain = Rope()
         self._silent = False
         self._out = ""
@@ -38,7 +38,7 @@ class AnswerScan:
 
         A scanner that breaks is silent from then on: whether its processor is broken is for the whole answer to show.
         """
-        if self._scanner is None or self._read != len(answer.text):
+        if self._read != len(answer.text):
             self._begin(answer)
         self._feed(text)
         self._read = len(answer.text) + len(text)
@@ -48,11 +48,14 @@ class AnswerScan:
         return waiting[: safe_length(waiting, len(waiting))]
 
     def _begin(self, answer: Answer) -> None:
-        self._scanner = self._open()
         self._certain = Rope()
-        self._silent = False
-        self._feed(str(answer.text))
         self._out = str(answer.released)
+        self._silent = False
+        try:
+            self._scanner = self._open()
+        except Exception:  # noqa: BLE001 - an operator's code may raise anything
+            self._silent = True
+        self._feed(str(answer.text))
 
     def _agrees(self) -> bool:
         """Return whether what was out when the scanner was made is confirmed by it; silent for good if it is denied."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ from pydantic import BaseModel
 import processors
 from processors import Answer, IncomingMessage, Prompt, Reply, TurnContext, policy
 from processors.declare import KINDS
+from processors.scanner import ScannerChain
 from tests.docs.markdown import ROOT, Row, code, codes, sections
 
 PAGE = ROOT / "docs" / "processors.md"
@@ -29,11 +29,10 @@ VERDICTS = {
 
 def fields_of(subject: type) -> set[str]:
     """Return what can be read of a subject: its fields and its properties."""
-    names = (
-        set(subject.model_fields) if issubclass(subject, BaseModel) else {f.name for f in dataclasses.fields(subject)}
-    )
-    own = vars(subject) if issubclass(subject, BaseModel) else dict(inspect.getmembers(subject))
-    return names | {name for name, value in own.items() if isinstance(value, property)}
+    if issubclass(subject, BaseModel):
+        return set(subject.model_fields)
+    properties = {name for name, value in vars(subject).items() if isinstance(value, property)}
+    return properties | set(inspect.signature(subject).parameters)
 
 
 def test_the_kinds_and_what_they_see_and_answer() -> None:
@@ -77,7 +76,7 @@ def test_what_processors_answer() -> None:
     rows = SECTIONS["What they answer"].rows
     verdicts = [verdict for kind in ("output", "pre", "post") for verdict in VERDICTS[kind]]
     assert [(code(row["answer"]), codes(row["fields"])) for row in rows] == [
-        (verdict.__name__, [field.name for field in dataclasses.fields(verdict)]) for verdict in verdicts
+        (verdict.__name__, list(inspect.signature(verdict).parameters)) for verdict in verdicts
     ]
 
 
@@ -98,6 +97,7 @@ def test_the_release_modes() -> None:
     incremental = processors.output_processor("one", incremental=processors.Incremental(1))(lambda _: processors.Pass())
     whole = processors.output_processor("two")(lambda _: processors.Pass())
     table, *_ = SECTIONS["When text goes out"].tables
-    declared: list[list[object]] = [[], [incremental, whole], [incremental]]
+    scanning = processors.output_processor("three", open_scanner=lambda: ScannerChain([]))(lambda _: processors.Pass())
+    declared: list[list[object]] = [[], [incremental, whole], [incremental], [scanning]]
     modes = [processors.Deps(output_processors=members).manifest.release_mode for members in declared]
     assert [row["release"] for row in table] == modes

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.docs.markdown import ROOT
@@ -38,9 +38,6 @@ OLDEST_NODE = 18
 
 #: One character of JavaScript's two, a letter and its accent, what two flags are made of, a line end in two.
 ALPHABET = "ab\N{GRINNING FACE}e\u0301\U0001f1e9\U0001f1ea\r\n"
-WORDS = st.text(st.sampled_from(ALPHABET), max_size=5)
-STEPS = st.integers(0, 2)
-ATTEMPTS = st.integers(0, 2)
 
 
 class Reader:
@@ -100,35 +97,41 @@ def expected(frames: Iterable[ReleasedFrame]) -> list[dict[str, Any]]:
 @st.composite
 def any_frames(draw: st.DrawFn) -> list[ReleasedFrame]:
     """Return frames that need not make sense together; often enough they do, for there is little to choose from."""
-    whole = draw(st.text(st.sampled_from(ALPHABET), min_size=1, max_size=8))
+    whole = draw(st.text(st.sampled_from(ALPHABET), min_size=1, max_size=6))
+    steps = st.integers(0, draw(st.integers(0, 2)))
+    attempts = st.integers(0, draw(st.integers(0, 2)))
+    offsets = st.integers(0, len(whole))
+    words = st.one_of(st.just(whole), st.sampled_from([whole[:1], whole[1:], "a", ""]))
 
     def cut() -> ReleasedFrame:
-        start = draw(st.integers(0, len(whole)))
-        stop = draw(st.integers(start, len(whole)))
-        return text(start, whole[start:stop], draw(STEPS), draw(ATTEMPTS))
+        start = draw(offsets)
+        return text(start, whole[start : draw(st.integers(start, len(whole)))], draw(steps), draw(attempts))
 
     def other() -> ReleasedFrame:
-        step, attempt, words = draw(STEPS), draw(ATTEMPTS), draw(st.one_of(st.just(whole), WORDS))
-        shorter = completed_long(words, step, attempt).model_copy(update={"length": draw(st.integers(0, 8))})
+        step, attempt, said = draw(steps), draw(attempts), draw(words)
+        shorter = completed_long(said, step, attempt).model_copy(update={"length": draw(offsets)})
         choices: list[ReleasedFrame] = [
-            text(draw(st.integers(0, 8)), words, step, attempt),
-            text(0, words, turn_id="another"),
+            text(draw(offsets), said, step, attempt),
+            text(draw(offsets), said, step, attempt),
+            text(0, said, turn_id="another"),
             reset(attempt, step),
-            postprocessed(words),
-            completed(words, step, attempt),
-            completed_long(words, step, attempt),
+            postprocessed(said),
+            completed(said, step, attempt),
+            completed(said, step, attempt),
+            completed_long(said, step, attempt),
             shorter,
             shorter.model_copy(update={"sha256": None}),
-            failed(draw(st.integers(0, 8)), step, attempt),
+            failed(draw(offsets), step, attempt),
             rejected(),
             cancelled(),
-            blocked(words),
+            blocked(said),
         ]
         return draw(st.sampled_from(choices))
 
     return [cut() if draw(st.booleans()) else other() for _ in range(draw(st.integers(1, 12)))]
 
 
+@settings(max_examples=400)
 @given(frames=any_frames())
 def test_any_frames_give_the_same_views(reader: Reader, frames: list[ReleasedFrame]) -> None:
     """Also of frames that contradict each other, and of several endings."""
@@ -163,6 +166,20 @@ FACES = "\N{GRINNING FACE}\N{WINKING FACE}\N{SMILING FACE WITH SUNGLASSES}"
         ([text(0, "old"), text(0, "new", attempt=1), text(3, "er")], "new", False),
         ([text(0, "so far"), failed(9)], "so far", False),
         ([blocked("We are closed.")], "We are closed.", True),
+        # Of an attempt that was contradicted nothing more is believed, a good piece before the bad one included.
+        ([text(0, "ab"), text(1, "X"), text(2, "c")], "ab", False),
+        ([text(2, "cd"), text(3, "X"), text(0, "ab")], "", False),
+        ([text(0, "ab"), text(1, "X"), completed("ab")], "ab", False),
+        ([text(0, "ab"), text(1, "X"), completed_long("ab")], "ab", False),
+        # A reply is taken only if nothing that waits disagrees with it, or goes on after it.
+        ([text(1, "X"), completed("ab")], "", False),
+        ([text(1, "bc"), completed("ab")], "", False),
+        ([text(3, "d"), completed("ab")], "", False),
+        ([text(1, "b"), completed("ab")], "ab", True),
+        ([text(1, "b"), completed("ab", step=1)], "", False),
+        # Two endings, or two final versions, that differ.
+        ([completed_long("ab"), failed(), text(0, "ab")], "ab", False),
+        ([postprocessed("one"), postprocessed("two"), completed("ab")], "one", False),
     ],
 )
 def test_examples(reader: Reader, frames: Sequence[ReleasedFrame], reply: str, ended: object) -> None:
@@ -175,7 +192,7 @@ def test_examples(reader: Reader, frames: Sequence[ReleasedFrame], reply: str, e
 def test_a_frame_as_large_as_records_get_is_taken(reader: Reader) -> None:
     """No limit of the engine, on arguments of a call say, is met."""
     words = "\N{GRINNING FACE}a" * 200_000
-    frames = [text(0, words), completed_long(words)]
+    frames: list[ReleasedFrame] = [text(0, words), completed_long(words)]
     assert reader.views(frames) == expected(frames)
 
 

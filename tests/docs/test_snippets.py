@@ -5,20 +5,22 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from streams.cli.app import app
 from tests.docs.markdown import PAGES, ROOT, Fence, fences
 from tests.streams.cli.command import environment
 
 LIMIT_S = 60
+SHELL = shutil.which("bash") or "/bin/sh"
 
 #: Python that is compiled and not run here: a line of it, and why.
 NOT_RUN_PYTHON = {
@@ -80,6 +82,8 @@ def test_every_exception_is_needed() -> None:
     shown = [str(parameter.values[0]) for parameter in CONSOLE]
     assert [start for start in NOT_RUN_COMMANDS if not any(one.startswith(start) for one in shown)] == []
     assert [mark for mark in NOT_RUN_PYTHON if not any(mark in fence.text for fence in PYTHON)] == []
+    for why in (*NOT_RUN_COMMANDS.values(), *NOT_RUN_PYTHON.values()):
+        assert all((ROOT / path).exists() for path in re.findall(r"tests/[\w/.]+\.py", why)), why
 
 
 @pytest.mark.parametrize(
@@ -108,7 +112,7 @@ def test_commands_do_what_is_shown(command: str, shown: list[str]) -> None:
         return
     turngate = f"turngate() {{ {shlex.quote(sys.executable)} -P -c 'import turngate; turngate.main()' \"$@\"; }}"
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", f"{turngate}\n{command}"],
+        [SHELL, "-eu", "-c", f"{turngate}\n{command}"],
         cwd=ROOT,
         env=environment(),
         capture_output=True,
@@ -129,9 +133,10 @@ def check_options(command: str) -> None:
         return
     arguments = words[words.index("turngate") + 1 :]
     current = typer.main.get_command(app)
-    while arguments and isinstance(current, click.Group):
+    while arguments and isinstance(current, TyperGroup):
         assert arguments[0] in current.commands, command
         current, arguments = current.commands[arguments[0]], arguments[1:]
+    assert not isinstance(current, TyperGroup), f"{command}: no command"
     current.make_context(command, arguments)
 
 

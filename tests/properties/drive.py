@@ -10,6 +10,7 @@ from itertools import pairwise
 from streams.gate import events, machine
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
+from streams.gate.scan import AnswerScan
 from streams.gate.state import Turn
 from tests.streams.gate.play import START, Judge, Play, frame
 from topics.records import ModelFrame
@@ -40,22 +41,22 @@ class Driven:
         return self.outs[-1] if self.outs else ""
 
 
-def drive(batches: Batches, chain: Judge, policy: Policy) -> Driven:
+def drive(batches: Batches, chain: Judge, policy: Policy, scan: AnswerScan | None = None) -> Driven:
     """Send batches of frames through the machine, a pass of `chain` after each that calls for one."""
     driven = Driven(Play(policy).start().turn)
     for batch in batches:
-        _happen(driven, events.Frames(tuple(batch)), policy)
+        _happen(driven, events.Frames(tuple(batch)), policy, scan)
         work = machine.work(driven.turn, policy)
         if isinstance(work, machine.RunOutput):
             outcome = chain(str(driven.turn.buffer), work.final)
             driven.before_pass.append(str(driven.turn.answer.released))
-            _happen(driven, events.PassDone(work.step, work.attempt, work.upto, work.final, outcome), policy)
+            _happen(driven, events.PassDone(work.step, work.attempt, work.upto, work.final, outcome), policy, scan)
         driven.outs.append(str(driven.turn.answer.released))
     return driven
 
 
-def _happen(driven: Driven, event: events.Event, policy: Policy) -> None:
-    for entry in machine.decide(driven.turn, event, START, policy):
+def _happen(driven: Driven, event: events.Event, policy: Policy, scan: AnswerScan | None) -> None:
+    for entry in machine.decide(driven.turn, event, START, policy, scan):
         driven.turn = machine.evolve(driven.turn, JournalRecord(driven.turn.n, START, -1, entry))
 
 

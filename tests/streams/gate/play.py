@@ -12,6 +12,7 @@ from streams.gate.effects import Publish, effects_of
 from streams.gate.entries import AnyEntry
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
+from streams.gate.scan import AnswerScan
 from streams.gate.state import Phase, Turn
 from topics.content import TextPart
 from topics.fold import TurnView, fold
@@ -62,21 +63,22 @@ def refusing(word: str) -> Judge:
 class Play:
     """One turn. Every record goes through its bytes before it is folded, as it would in a worker.
 
-    `records` is the journal and `published` what its effects were, in order.
+    `records` is the journal and `published` what its effects were, in order. `scan` follows the answer, if anything does.
     """
 
-    def __init__(self, policy: Policy | None = None, **fields: Any) -> None:
+    def __init__(self, policy: Policy | None = None, *, scan: AnswerScan | None = None, **fields: Any) -> None:
         self.policy = policy or Policy()
+        self.scan = scan
         accepted = machine.accept(request(**fields), partition=3, order=7, now=START, policy=self.policy)
         self.records = [_journaled(JournalRecord(n=0, at=START, confirmed=-1, entry=accepted))]
         self.turn: Turn = machine.begin(self.records[0])
         self.published: list[Publish] = []
 
     @classmethod
-    def resumed(cls, records: Iterable[JournalRecord], policy: Policy) -> Play:
+    def resumed(cls, records: Iterable[JournalRecord], policy: Policy, scan: AnswerScan | None = None) -> Play:
         """Return the play as a worker finds it that takes the journal over, the effects published once more."""
         play = cls.__new__(cls)
-        play.policy = policy
+        play.policy, play.scan = policy, scan
         first, *rest = records
         play.records = [_journaled(first)]
         play.turn = machine.begin(play.records[0])
@@ -87,7 +89,7 @@ class Play:
 
     def happen(self, event: events.Event, now: float = START) -> list[AnyEntry]:
         """Let `event` happen; return the entries it gave."""
-        entries = list(machine.decide(self.turn, event, now, self.policy))
+        entries = list(machine.decide(self.turn, event, now, self.policy, self.scan))
         for entry in entries:
             self._apply(JournalRecord(n=self.turn.n, at=now, confirmed=-1, entry=entry))
         return entries

@@ -24,6 +24,7 @@ from streams.gate.policy import Policy
 from tests.streams.turns.simulation import Said, Scenario, cancel, turn
 
 DIGITS = re.compile(r"\d")
+NUMBERS = re.compile(r"\d+")
 FINISH = {"finish_reason": "stop", "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}}
 BROKEN_OFF = {"error": {"type": "ServerError", "retryable": True}}
 BROKEN_FOR_GOOD = {"error": {"type": "ServerError", "retryable": False}}
@@ -79,15 +80,52 @@ def prefixer(prompt: Prompt) -> Prompt:
     return Prompt(system=prompt.system, messages=(*before, Message(role="user", content=f"please: {last.content}")))
 
 
+class NumberScanner:
+    """Reads an answer once: a number is certain as soon as something else follows it."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, delta: str) -> str:
+        """Take in what follows; return what is certain."""
+        text = self._held + delta
+        certain = text.rstrip("0123456789")
+        self._held = text[len(certain) :]
+        return NUMBERS.sub("<number>", certain)
+
+    def finish(self) -> str:
+        """Return the rest."""
+        return NUMBERS.sub("<number>", self._held)
+
+
+class NumberRedactor:
+    """Replaces whole numbers, on whole texts and while they are written."""
+
+    kind = "output"
+    name = "redact-numbers"
+    incremental = Incremental(lookback_chars=64)
+
+    def process(self, answer: Answer) -> Replace:
+        """Replace every number."""
+        return Replace(NUMBERS.sub("<number>", answer.text))
+
+    def open_scanner(self) -> NumberScanner:
+        """Return a scanner for one answer."""
+        return NumberScanner()
+
+
 ONE = (Said(turn()),)
 TWO = (Said(turn("a")), Said(turn("b")))
 INCREMENTAL = Deps(output_processors=[redact])
+SCANNED = Deps(output_processors=[NumberRedactor()])
 WHOLE = Deps(output_processors=[redact_whole])
 
 SCENARIOS = (
     Scenario("live", ONE, {"t": [STORY]}),
     Scenario("whole-answer", ONE, {"t": [STORY]}, WHOLE),
     Scenario("incremental", ONE, {"t": [STORY]}, INCREMENTAL),
+    Scenario("scanned", ONE, {"t": [STORY]}, SCANNED),
+    Scenario("scanned-and-retried", ONE, {"t": [("Call 5", BROKEN_OFF), STORY]}, SCANNED),
     Scenario("pre-and-input", ONE, {"t": [STORY]}, Deps(pre_processors=[tagger], input_processors=[prefixer])),
     Scenario("final-delivery", (Said(turn(delivery="final")),), {"t": [STORY]}, INCREMENTAL),
     Scenario(

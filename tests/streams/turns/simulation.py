@@ -214,6 +214,7 @@ class Process:
                 Observer(),
             ),
             MemoryLogs(self.producer, JOURNAL),
+            open_scanner=deps.scanners() if deps.manifest.release_mode == "scan" else None,
             replays=lambda: {0: replay_of(world.broker, JOURNAL, 0)},
             unique=world.unique,
         )

@@ -1,0 +1,130 @@
+"""The consumer's overrides: what is committed, and which partitions are fetched."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+from faust.transport.consumer import ThreadDelegateConsumer
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
+from faust.types import TP
+from intervaltree import IntervalTree
+
+from streams.faust_shell.transport import FETCH_WAIT_MS, Consumer, ConsumerThread, IdempotentProducer, Producer
+
+HERE, THERE = TP("requests", 0), TP("frames", 0)
+
+
+class Books:
+    """As much of Faust's consumer as keeping account of acknowledgements takes."""
+
+    def __init__(self) -> None:
+        self._acked: Mapping[TP, list[int]] = defaultdict(list)
+        self._acked_index: Mapping[TP, set[int]] = defaultdict(set)
+        self._gap: Mapping[TP, IntervalTree] = defaultdict(IntervalTree)
+
+    def ack(self, tp: TP, *offsets: int) -> None:
+        """Note acknowledgements, as Faust does."""
+        self._acked[tp].extend(offsets)
+        self._acked_index[tp].update(offsets)
+
+    def new_offset(self, tp: TP) -> int | None:
+        """Return what would be committed."""
+        return Consumer._new_offset(cast("Consumer", self), tp)
+
+
+def test_the_offset_after_the_last_acknowledged_record_is_committed() -> None:
+    """Acknowledgements come in order, so there is nothing unacknowledged before it."""
+    books = Books()
+    books.ack(HERE, 3, 4, 5)
+    assert books.new_offset(HERE) == 6
+
+
+def test_gaps_that_the_log_itself_has_are_passed_over() -> None:
+    """Compaction and transaction markers leave offsets that never come."""
+    books = Books()
+    books.ack(HERE, 3, 7)
+    books._gap[HERE].addi(4, 7)
+    assert books.new_offset(HERE) == 8
+    assert len(books._gap[HERE]) == 0
+
+
+def test_what_was_counted_is_not_counted_again() -> None:
+    """The next commit needs another acknowledgement; other partitions keep theirs."""
+    books = Books()
+    books.ack(HERE, 3)
+    books.ack(THERE, 9)
+    assert books.new_offset(HERE) == 4
+    assert books.new_offset(HERE) is None
+    assert books._acked_index[HERE] == set()
+    assert books.new_offset(THERE) == 10
+    books.ack(HERE, 4)
+    assert books.new_offset(HERE) == 5
+
+
+def test_nothing_acknowledged_commits_nothing() -> None:
+    """Not even offset 0."""
+    assert Books().new_offset(HERE) is None
+
+
+class Fetching:
+    """Stands for what `_getmany` asks of its base class."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[set[TP] | None] = []
+        fetching = self
+
+        async def getmany(consumer: Any, active_partitions: set[TP] | None, timeout: float) -> Any:
+            fetching.asked.append(active_partitions)
+            await asyncio.sleep(timeout)
+            return {HERE: ["record"]}
+
+        monkeypatch.setattr(ThreadDelegateConsumer, "_getmany", getmany)
+        self.consumer = Consumer.__new__(Consumer)
+
+
+async def test_an_empty_set_fetches_nothing_rather_than_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client below takes an empty set for all partitions; what it returned would be dropped and lost."""
+    fetching = Fetching(monkeypatch)
+    assert await fetching.consumer._getmany(set(), 1.0) == {}
+    assert fetching.asked == []
+
+
+async def test_a_set_that_changes_during_the_fetch_does_not_change_the_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rebalance empties the live set while another thread reads it."""
+    fetching = Fetching(monkeypatch)
+    live = {HERE, THERE}
+    task = asyncio.create_task(fetching.consumer._getmany(live, 0.01))
+    await asyncio.sleep(0)
+    live.clear()
+    assert await task == {HERE: ["record"]}
+    assert fetching.asked == [{HERE, THERE}]
+
+
+async def test_no_set_at_all_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faust means all partitions then."""
+    fetching = Fetching(monkeypatch)
+    assert await fetching.consumer._getmany(None, 0.0) == {HERE: ["record"]}
+    assert fetching.asked == [None]
+
+
+def test_a_worker_consumer_waits_briefly_for_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attribute that is set is one that the client has."""
+
+    class Made:
+        _fetch_max_wait_ms = 1500
+
+    monkeypatch.setattr(AIOKafkaConsumerThread, "_create_worker_consumer", lambda *_: Made())
+    made = ConsumerThread._create_worker_consumer(ConsumerThread.__new__(ConsumerThread), cast("Any", None))
+    assert made._fetch_max_wait_ms == FETCH_WAIT_MS
+
+
+@pytest.mark.parametrize(("kind", "idempotent"), [(Producer, False), (IdempotentProducer, True)])
+def test_producers_wait_for_all_replicas_and_are_idempotent_where_they_may(
+    kind: type[Producer], idempotent: bool
+) -> None:
+    """An acknowledged journal record must outlive the broker that acknowledged it."""
+    assert kind._settings_extra(kind.__new__(kind)) == {"acks": "all", "enable_idempotence": idempotent}

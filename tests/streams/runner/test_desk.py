@@ -1,0 +1,119 @@
+"""The runner's desk: which calls are new, which were interrupted, which are known well enough to be forgotten."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.journal.replay import Rows
+from streams.journal.writer import Row
+from streams.runner.desk import FINISHED, STARTED, CallDesk, CallDone, CallKey
+from streams.sources import Source
+from tests.streams.runner.simulation import prompt
+from topics import codec, names
+from topics.ids import TurnKey
+from topics.names import Topic
+from topics.records import CancelCall, Record
+
+NOW = 1_800_000_000.0
+CALL = CallKey(TurnKey("default", "h", "t"), 0, 0)
+
+
+def source(record: Record | bytes | None, topic: Topic = names.PROMPTS, offset: int = 0) -> Source:
+    """Return a source record."""
+    value = codec.encode(record) if isinstance(record, Record) else record
+    return Source(topic, 0, offset, value, lambda: None)
+
+
+def rows(*appended: Row, epoch: int = 0) -> dict[str, Rows]:
+    """Return rows as a replay gives them."""
+    found: dict[str, Rows] = {}
+    for row in appended:
+        found.setdefault(row.subject, {})[row.n] = (epoch, row.value)
+    return found
+
+
+def test_a_call_key_reads_back() -> None:
+    """It is the journal's subject."""
+    assert CallKey.parse(str(CALL)) == CALL
+    assert CALL.record().turn == CALL.turn
+    with pytest.raises(ValueError, match=r".+"):
+        CallKey.parse("t")
+
+
+def test_a_new_prompt_is_journaled_as_started_and_called() -> None:
+    """The row comes first in the plan's order; the call is made of the same request."""
+    request = prompt("t", ["hi"])
+    plan = CallDesk(keep_s=10).take([source(request)], NOW)
+    assert [(row.subject, row.n) for row in plan.rows] == [(str(CALL), STARTED)]
+    assert plan.starts == [request]
+
+
+def test_a_prompt_that_comes_again_is_not_called_again() -> None:
+    """In one batch, in the next, after its end, and after a restart."""
+    desk = CallDesk(keep_s=10)
+    first = desk.take([source(prompt("t", ["hi"])), source(prompt("t", ["hi"]), offset=1)], NOW)
+    assert len(first.starts) == len(first.rows) == 1
+    assert desk.take([source(prompt("t", ["hi"]), offset=2)], NOW).starts == []
+    ended = desk.take([CallDone(CALL)], NOW)
+    assert desk.take([source(prompt("t", ["hi"]), offset=3)], NOW).starts == []
+    restored = CallDesk(keep_s=10)
+    assert restored.restore(rows(*first.rows, *ended.rows)) == []
+    assert restored.take([source(prompt("t", ["hi"]), offset=4)], NOW).starts == []
+
+
+def test_another_attempt_is_another_call() -> None:
+    """The turn machine asked for it."""
+    desk = CallDesk(keep_s=10)
+    desk.take([source(prompt("t", ["hi"]))], NOW)
+    assert len(desk.take([source(prompt("t", ["hi"], attempt=1))], NOW).starts) == 1
+
+
+def test_calls_that_started_and_never_finished_are_interrupted() -> None:
+    """Once their end is journaled they are not reported again."""
+    started = CallDesk(keep_s=10).take([source(prompt("t", ["hi"]))], NOW)
+    desk = CallDesk(keep_s=10)
+    assert desk.restore(rows(*started.rows)) == [CALL]
+    finished = desk.finished(CALL, NOW)
+    assert finished.n == FINISHED
+    assert CallDesk(keep_s=10).restore(rows(*started.rows, finished)) == []
+
+
+def test_a_call_whose_first_row_was_cleared_already_is_over() -> None:
+    """Its owner died while it forgot it."""
+    desk = CallDesk(keep_s=10)
+    assert desk.restore(rows(CallDesk(keep_s=10).finished(CALL, NOW))) == []
+    assert desk.expired(NOW + 11) == [CALL]
+
+
+def test_calls_are_forgotten_some_time_after_their_end_and_never_while_they_run() -> None:
+    """`keep_s` counts from the end, also over a restart."""
+    desk = CallDesk(keep_s=10)
+    started = desk.take([source(prompt("t", ["hi"]))], NOW)
+    assert desk.expired(NOW + 1000) == []
+    ended = desk.take([CallDone(CALL)], NOW + 1000)
+    assert desk.expired(NOW + 1010) == []
+    restored = CallDesk(keep_s=10)
+    restored.restore(rows(*started.rows, *ended.rows))
+    for one in (desk, restored):
+        assert one.expired(NOW + 1010.5) == [CALL]
+        assert one.expired(NOW + 1010.5) == []
+
+
+def test_cancels_are_passed_on() -> None:
+    """Whether the call is known here or not: its prompt may be on its way."""
+    cancel = CancelCall(turn_id="t", thread_id="h", partition=0)
+    plan = CallDesk(keep_s=10).take([source(cancel, names.CANCELS)], NOW)
+    assert (plan.cancels, plan.rows) == ([cancel], [])
+
+
+@pytest.mark.parametrize("topic", [names.PROMPTS, names.CANCELS])
+def test_what_cannot_be_read_is_refused_without_content(topic: Topic) -> None:
+    """The ids are told if they can be."""
+    secret = b'{"turn_id": "t", "thread_id": "h", "partition": "a very private sentence"}'
+    plan = CallDesk(keep_s=10).take([source(secret, topic), source(None, topic, 1)], NOW)
+    assert [(refused.error, refused.turn and refused.turn.turn_id) for refused in plan.refused] == [
+        ("MalformedRecordError", "t"),
+        ("MalformedRecordError", None),
+    ]
+    assert not any("private" in refused.reason for refused in plan.refused)
+    assert (plan.rows, plan.starts, plan.cancels) == ([], [], [])

@@ -1,0 +1,81 @@
+"""Metrics: what a plan brings is counted, under names that stay, and ids are never labels."""
+
+from __future__ import annotations
+
+from prometheus_client import generate_latest
+
+from processors.outcomes import Proceeded, Report
+from streams.gate import events
+from streams.gate.policy import Policy
+from streams.metrics import Metrics
+from streams.turns.inputs import News
+from tests.streams.turns.desks import NOW, a_desk, frame_source, key, source
+from tests.streams.turns.simulation import cancel, turn
+from topics.content import TextPart
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    """Return a sample."""
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def test_what_a_plan_brings_is_counted() -> None:
+    """Sources, journal records, refusals by reason, dropped frames, turns by outcome."""
+    metrics, desk = Metrics(), a_desk()
+    metrics.applied(desk.take([source(turn()), source(b"not json", 1), frame_source(0, "nobody")], NOW), 3)
+    metrics.applied(desk.take([frame_source(0, text="a"), frame_source(1, text="b")], NOW), 2)
+    metrics.applied(desk.take([frame_source(0, text="a")], NOW), 1)
+    metrics.applied(desk.take([source(cancel(), 2)], NOW), 1)
+    assert value(metrics, "turngate_source_records_total") == 7
+    assert value(metrics, "turngate_journal_records_total") == 4
+    assert value(metrics, "turngate_frames_dropped_total") == 1
+    assert value(metrics, "turngate_dead_letters_total", error="MalformedRecordError") == 1
+    assert value(metrics, "turngate_dead_letters_total", error="UnknownTurnError") == 1
+    assert value(metrics, "turngate_turns_total", outcome="cancelled") == 1
+
+
+def test_skipped_processors_are_counted_by_name() -> None:
+    """A pre-processor that fails is skipped, and must be seen."""
+    metrics, desk = Metrics(), a_desk(Policy(has_pre=True))
+    desk.take([source(turn())], NOW)
+    reports = (Report("tagger", "1", "skipped", error="ValueError"), Report("other", "1", "proceed"))
+    outcome = Proceeded((TextPart(text="hello"),), reports=reports)
+    metrics.applied(desk.take([News(key(), events.PreDone(outcome))], NOW), 0)
+    assert value(metrics, "turngate_processor_skips_total", processor="tagger") == 1
+    assert value(metrics, "turngate_processor_skips_total", processor="other") is None
+
+
+def test_open_turns_are_shown_by_partition_and_ungated_workers_are_seen() -> None:
+    """Both go up and down."""
+    metrics = Metrics()
+    metrics.open_turns(2, 5)
+    assert value(metrics, "turngate_open_turns", partition="2") == 5
+    metrics.open_turns(2, 0)
+    assert value(metrics, "turngate_open_turns", partition="2") == 0
+    metrics.ungated(yes=True)
+    assert value(metrics, "turngate_ungated") == 1
+    metrics.ungated(yes=False)
+    assert value(metrics, "turngate_ungated") == 0
+
+
+def test_no_id_and_no_content_is_exposed() -> None:
+    """Labels are of closed lists: topics, outcomes, error classes, processors, partitions."""
+    metrics, desk = Metrics(), a_desk()
+    request = turn("id-of-the-turn", message="a very private sentence")
+    metrics.applied(desk.take([source(request), source(b'{"thread_id": "h", "turn_id": "id-2"}', 1)], NOW), 2)
+    shown = generate_latest(metrics.registry).decode()
+    assert "turngate_turns_total" in shown
+    assert "id-" not in shown
+    assert "private" not in shown
+
+
+def test_registries_are_apart() -> None:
+    """Two workers in one process, as in tests, do not count for each other."""
+    one, other = Metrics(), Metrics()
+    one.ungated(yes=True)
+    assert value(other, "turngate_ungated") == 0
+
+
+def test_without_a_port_nothing_is_served() -> None:
+    """Serving is the operator's choice."""
+    Metrics().serve(None)

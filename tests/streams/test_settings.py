@@ -1,0 +1,121 @@
+"""Settings: where values come from, and that mistakes are named without being quoted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streams import settings as module
+from streams.settings import Settings, SettingsError, environment, load_settings, origins
+
+
+@pytest.fixture(autouse=True)
+def somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in an empty directory, without this project's variables."""
+    monkeypatch.chdir(tmp_path)
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"TURNGATE_{name.upper()}", raising=False)
+    return tmp_path
+
+
+def test_explicit_values_win_over_the_environment_and_that_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the file over the defaults; overrides that are None do not count."""
+    (tmp_path / "turngate.toml").write_text('partitions = 2\nreplication = 2\nprefix = "file."\n')
+    monkeypatch.setenv("TURNGATE_PARTITIONS", "3")
+    monkeypatch.setenv("TURNGATE_REPLICATION", "3")
+    found = load_settings(partitions=5, broker=None)
+    assert (found.partitions, found.replication, found.prefix, found.broker) == (5, 3, "file.", "embedded")
+    shown = origins(partitions=5, broker=None)
+    names = ("partitions", "replication", "prefix", "broker")
+    assert [shown[name] for name in names] == ["command line", "environment", "file", "default"]
+
+
+def test_an_unknown_variable_is_refused_with_the_nearest_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt control must not be ignored."""
+    monkeypatch.setenv("TURNGATE_PARTITION", "3")
+    with pytest.raises(SettingsError, match="TURNGATE_PARTITION.*TURNGATE_PARTITIONS"):
+        load_settings()
+
+
+def test_an_unknown_entry_of_the_file_is_refused(tmp_path: Path) -> None:
+    """As an unknown variable is."""
+    (tmp_path / "turngate.toml").write_text("partition = 3\n")
+    with pytest.raises(SettingsError, match="unknown setting partition in turngate.toml.*partitions"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TURNGATE_PARTITIONS", "secret-words"),
+        ("TURNGATE_ON_BUSY", "secret-words"),
+        ("TURNGATE_VOICE_CHANNELS", "secret-words"),
+        ("TURNGATE_BROKER", "secret words"),
+        ("TURNGATE_TURN_TIMEOUT_S", "-5"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named_and_not_quoted(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values may be secrets."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=name) as caught:
+        load_settings()
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
+    """With what is wrong with it."""
+    (tmp_path / "turngate.toml").write_text("partitions = \n")
+    with pytest.raises(SettingsError, match="turngate.toml is not TOML"):
+        load_settings()
+
+
+def test_settings_survive_the_way_into_a_child_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kind of value, whatever set it here; what is unset stays unset."""
+    given = Settings(
+        broker="one:1,two:2",
+        script_enabled=True,
+        voice_channels=("a", 'b"c'),
+        openai_api_key="sk-1",  # type: ignore[arg-type] - as the environment gives it
+        turn_timeout_s=1.5,
+        metrics_port=0,
+        deps="module:attribute",
+    )
+    variables = environment(given)
+    assert "TURNGATE_OPENAI_MODEL" not in variables
+    for name, value in variables.items():
+        if name.startswith("TURNGATE_"):
+            monkeypatch.setenv(name, value)
+    assert load_settings() == given
+
+
+def test_a_child_process_inherits_no_setting_that_is_not_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that was overridden here must not come to life again there."""
+    monkeypatch.setenv("TURNGATE_DEPS", "old:deps")
+    monkeypatch.setenv("UNRELATED", "stays")
+    variables = environment(Settings(deps=None))
+    assert "TURNGATE_DEPS" not in variables
+    assert variables["UNRELATED"] == "stays"
+
+
+def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by repr nor by str."""
+    monkeypatch.setenv("TURNGATE_OPENAI_API_KEY", "sk-very-secret")
+    assert "very-secret" not in repr(load_settings()) + str(load_settings())
+
+
+def test_the_runtime_directory_is_where_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If it says so at all."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/7")
+    assert module.runtime_dir() == Path("/run/user/7")
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    assert module.runtime_dir() is None
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    """`turngate settings` and the docs print it."""
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
