@@ -33,7 +33,6 @@ def test_the_modules_are_found() -> None:
     ("library", "package"),
     [
         ("faust", "streams.faust_shell"),
-        ("mode", "streams.faust_shell"),
         ("prometheus_client", "streams.metrics"),
         ("pydantic_settings", "streams.settings"),
         ("openai", "streams.models"),
