@@ -15,7 +15,7 @@ that, whoever only looks on builds the same chain of `Declaration`s, without the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -38,6 +38,9 @@ from processors.outcomes import (
 from processors.plain import plain_prompt
 from processors.policy import FailurePolicy
 from processors.verdicts import Block, Pass, Proceed, Reject, Replace
+
+#: The longest reason that is kept, in code points: the journal and `decisions` are no place for an answer in disguise.
+MAX_REASON = 1_000
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,7 @@ class OutputChain(Chain[M, OutputRun, OutputOutcome]):
         if isinstance(value, Pass):
             return replace(run, reports=_add(run.reports, member, "pass", time_ms))
         if isinstance(value, Reject):
-            return Refused(member.name, value.reason, _add(run.reports, member, "reject", time_ms))
+            return Refused(member.name, value.reason, _add(run.reports, member, "reject", time_ms, reason=value.reason))
         if not isinstance(value, Replace):
             raise MalformedVerdictError(f"an output processor answers Pass, Replace or Reject, not {_named(value)}")
         before = run.subject
@@ -220,7 +223,7 @@ class PreChain(Chain[M, PreRun, PreOutcome]):
                 value.response,
                 value.reason,
                 {**before.metadata, **value.metadata},
-                _add(run.reports, member, "block", time_ms),
+                _add(run.reports, member, "block", time_ms, reason=value.reason, metadata=value.metadata),
             )
         if not isinstance(value, Proceed):
             raise MalformedVerdictError(f"a pre-processor answers Proceed or Block, not {_named(value)}")
@@ -228,7 +231,8 @@ class PreChain(Chain[M, PreRun, PreOutcome]):
         message = before.message if value.message is None else cast("tuple[Part, ...]", value.message)
         metadata = {**before.metadata, **value.metadata}
         after = replace(before, message=message, metadata=metadata, context=replace(before.context, metadata=metadata))
-        return PreRun(after, _add(run.reports, member, "proceed", time_ms, changes=int(message != before.message)))
+        changes = int(message != before.message)
+        return PreRun(after, _add(run.reports, member, "proceed", time_ms, changes=changes, metadata=value.metadata))
 
     def _failed(self, run: PreRun, member: M, error: str, time_ms: float) -> PreRun | PreOutcome:
         incoming = run.subject
@@ -253,9 +257,14 @@ def _add(
     *,
     changes: int = 0,
     error: str | None = None,
+    reason: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> tuple[Report, ...]:
-    """Return the reports with one more."""
-    return (*reports, Report(member.name, member.version, verdict, changes, round(time_ms, 3), error))
+    """Return the reports with one more. A reason is cut where it stops being one."""
+    said = reason[:MAX_REASON] if reason else None
+    took = round(time_ms, 3)
+    one = Report(member.name, member.version, verdict, changes, took, error, said, dict(metadata) if metadata else None)
+    return (*reports, one)
 
 
 def _broken(reports: tuple[Report, ...], member: Declaration, error: str, time_ms: float) -> Broken:

@@ -16,7 +16,10 @@ Verdict = Literal["pass", "replace", "reject", "proceed", "block", "skipped", "f
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one processor did in one run of its chain; `error` is the class name of what it threw."""
+    """What one processor did in one run of its chain.
+
+    `error` is the class name of what it threw; `reason` and `metadata` are what it said itself.
+    """
 
     processor: str
     version: str
@@ -24,15 +27,18 @@ class Report:
     changes: int = 0
     time_ms: float = 0.0
     error: str | None = None
+    reason: str | None = None
+    metadata: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """The output chain passed the answer, as `text` and `tool_calls`."""
+    """The output chain passed the answer, as `text` and `tool_calls`, and the model's own `refusal`, if it had one."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     reports: tuple[Report, ...] = ()
+    refusal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

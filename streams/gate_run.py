@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from processors import Answer
+from processors import TurnContext
 from streams.chains import ChainRunner
 from streams.gate import entries, events, machine
 from streams.gate.effects import effects_of
@@ -16,6 +16,7 @@ from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.gate.scan import AnswerScan, Scanner
 from streams.gate.state import Phase, Turn
+from streams.judging import judge, subject
 from topics.content import TextPart
 from topics.records import CompletedFrame, FailedFrame, ModelFrame, RejectedFrame, TextFrame, TurnRequest
 
@@ -73,17 +74,7 @@ class GateRun:
             yield text
 
     async def _pass(self, work: machine.RunOutput) -> events.Event:
-        answer = self._turn.answer
-        subject = Answer(
-            text=str(answer.text),
-            tool_calls=answer.tool_calls if work.final else (),
-            step=work.step,
-            attempt=work.attempt,
-            finish_reason=answer.finish_reason,
-            refusal=answer.refusal or None,
-            complete=work.final,
-        )
-        outcome = await self._chains.run_output(subject)
+        outcome = await judge(self._chains, subject(self._turn, work, TurnContext()))
         return events.PassDone(work.step, work.attempt, work.upto, work.final, outcome)
 
     def _happened(self, event: events.Event) -> list[str]:

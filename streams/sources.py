@@ -18,13 +18,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One record read from `topic`, as it was on the wire. Calling `ack` lets its offset be committed."""
+    """One record read from `topic`, as it was on the wire. Calling `ack` lets its offset be committed.
+
+    `written_at` is the record's timestamp in epoch seconds, None where it has none.
+    """
 
     topic: Topic
     partition: int
     offset: int
     value: bytes | None
     ack: Callable[[], object] = field(repr=False, compare=False)
+    written_at: float | None = None
 
     @property
     def size(self) -> int:

@@ -26,19 +26,19 @@ class ImagePart(Frozen):
     """An image of a message, by `url` or as base64 `data`; `media_type` is an RFC 6838 name."""
 
     type: Literal["image"] = "image"
-    url: str | None = None
-    data: str | None = None
-    media_type: str | None = None
+    url: Text | None = None
+    data: Text | None = None
+    media_type: Text | None = None
 
 
 class FilePart(Frozen):
     """A file of a message, by `url` or as base64 `data`."""
 
     type: Literal["file"] = "file"
-    url: str | None = None
-    data: str | None = None
-    name: str | None = None
-    media_type: str | None = None
+    url: Text | None = None
+    data: Text | None = None
+    name: Text | None = None
+    media_type: Text | None = None
 
 
 Part = Annotated[TextPart | ImagePart | FilePart, Field(discriminator="type")]
@@ -47,8 +47,8 @@ Part = Annotated[TextPart | ImagePart | FilePart, Field(discriminator="type")]
 class ToolCall(Frozen):
     """A call the model asks for: `arguments` is the JSON text the model wrote, not yet parsed."""
 
-    id: str
-    name: str
+    id: Text
+    name: Text
     arguments: Text = ""
 
 
@@ -60,9 +60,9 @@ class Message(Frozen):
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Text | tuple[Part, ...] | None = None
-    name: str | None = None
+    name: Text | None = None
     tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str | None = None
+    tool_call_id: Text | None = None
 
 
 class Prompt(Frozen):
@@ -75,8 +75,8 @@ class Prompt(Frozen):
 class ToolDefinition(Frozen):
     """A tool the model may call; `parameters` is a JSON Schema."""
 
-    name: Annotated[str, StringConstraints(min_length=1, max_length=200)]
-    description: str | None = None
+    name: Annotated[Text, StringConstraints(min_length=1, max_length=200)]
+    description: Text | None = None
     parameters: dict[str, Any] | None = None
 
 
@@ -85,7 +85,7 @@ class User(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
-    id: str
+    id: Text
 
 
 class Usage(Frozen):

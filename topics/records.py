@@ -66,7 +66,7 @@ class TurnRequest(TurnRecord):
     history: tuple[Message, ...] | None = None
     tools: tuple[ToolDefinition, ...] | None = None
     system: Text | None = None
-    model: str | None = None
+    model: Text | None = None
     params: dict[str, Any] | None = None
     delivery: Delivery = "stream"
     deadline_s: PositiveFloat | None = None
@@ -99,7 +99,7 @@ class PromptRequest(CallRecord):
     agent: Id = "default"
     prompt: Prompt
     tools: tuple[ToolDefinition, ...] | None = None
-    model: str | None = None
+    model: Text | None = None
     params: dict[str, Any] | None = None
     deadline_at: float | None = None
 
@@ -162,7 +162,7 @@ class ToolCallRequest(CallRecord):
 class ToolResult(CallRecord):
     """What a tool answered to `tool_call_id`; `error` says that the call failed and why, for the model to read."""
 
-    tool_call_id: str
+    tool_call_id: Text
     content: Text | tuple[Part, ...] | None = None
     error: Text | None = None
 
@@ -272,7 +272,7 @@ class UsageRecord(CallRecord):
     id: str
     agent: Id
     user_id: str | None = None
-    model: str | None = None
+    model: Text | None = None
     usage: Usage
     estimated: bool = False
     outcome: Literal["completed", "rejected", "failed", "cancelled"]
@@ -280,9 +280,10 @@ class UsageRecord(CallRecord):
 
 
 class Decision(TurnRecord):
-    """What one processor decided about a turn, without content.
+    """What one processor decided about a turn.
 
-    `changes` counts what it rewrote, `time_ms` is how long it ran, `error` the class name of what it threw.
+    `changes` counts what it rewrote, `time_ms` is how long it ran, `error` the class name of what it threw. `reason` and
+    `metadata` are the processor's own words: whoever may read this topic may read them.
     """
 
     step: NonNegativeInt = 0
@@ -294,6 +295,8 @@ class Decision(TurnRecord):
     changes: NonNegativeInt = 0
     time_ms: NonNegativeFloat = 0.0
     error: str | None = None
+    reason: Text | None = None
+    metadata: dict[str, Any] | None = None
     at: float
 
 

@@ -104,3 +104,20 @@ def said(outcome: OutputOutcome) -> Said:
     if isinstance(outcome, Refused):
         return "refused", outcome.processor
     return "broken", outcome.error
+
+
+class Memo(Judge):
+    """A judge that remembers: for looking again and again at pieces of a few short texts."""
+
+    def __init__(self, members: Sequence[Processor], meter: Meter) -> None:
+        super().__init__(members, meter)
+        self._known: dict[tuple[str, bool], OutputOutcome] = {}
+
+    def __call__(self, text: str, *, complete: bool, context: TurnContext = PLAIN) -> OutputOutcome:
+        """Return what the chain makes of a text, or made of it when it was asked first."""
+        if context is not PLAIN:
+            return super().__call__(text, complete=complete, context=context)
+        known = self._known.get((text, complete))
+        if known is None:
+            known = self._known[text, complete] = super().__call__(text, complete=complete)
+        return known

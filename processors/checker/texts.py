@@ -89,7 +89,7 @@ BUILT_IN = (
     "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq and 1BoatSLRHtKNngkdXEeobR76b53LETtpyT",
     "Dr. Jane Q. Doe lives at 221B Baker Street, London NW1 6XE; Mr. O'Neil-Smith does not.",
     "<think>The user wants the secret plan.</think>The plan is not for you.<think>Open to the end",
-    "<b>bold</b> <a href=\"x.html\">link</a> <script>alert(1)</script> a < b && b > c <!-- gone -->",
+    '<b>bold</b> <a href="x.html">link</a> <script>alert(1)</script> a < b && b > c <!-- gone -->',
     "```sql\nSELECT name, ssn FROM users WHERE id = 1; DROP TABLE users; -- x\n```\nDone.",
     "Use /* hidden */ DELETE FROM t or UPDATE t SET a='b;c' WHERE 1=1.",
     '{"name": "Bob", "mail": "bob@acme.example", "tags": ["a", "b"], "n": 1.5e-3, "x": null}',

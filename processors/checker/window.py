@@ -12,17 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os.path import commonprefix
 
-from processors.checker.findings import Example
 from processors.checker.judge import Judge, said
 from processors.checker.texts import Text
 from processors.outcomes import Approved, Broken, Refused
 
 # The rule itself is the gate's; a second one here would be a second opinion.
 from streams.gate.release import releasable
-
-#: Of texts longer than this, the split that is reported need not be the shortest.
-_SHORTEN_UP_TO = 2_000
-_TRIES = 400
 
 
 @dataclass(slots=True)
@@ -45,6 +40,7 @@ class Reading:
     head_broken: dict[int, str] = field(default_factory=dict)
     early_rejects: list[int] = field(default_factory=list)
     late_rejects: list[int] = field(default_factory=list)
+    refused: set[int] = field(default_factory=set)
 
     @property
     def need(self) -> int:
@@ -55,7 +51,7 @@ class Reading:
 def read(judge: Judge, text: Text, window: int) -> Reading:
     """Run a chain on each prefix of a text: as whole answers from the longest, then as prefixes, character by character."""
     reading = Reading(text)
-    refused = _read_wholes(judge, reading)
+    _read_wholes(judge, reading)
     for length in range(len(text.text) + 1):
         outcome = judge(text.text[:length], complete=False)
         reading.heads.append(hash(said(outcome)))
@@ -65,7 +61,7 @@ def read(judge: Judge, text: Text, window: int) -> Reading:
             out = len(releasable(outcome.text, "", window) or "")
             if common >= 0:
                 need = window_needed(outcome.text, common_length(outcome.text, reading.base[:common]))
-            if length in refused:
+            if length in reading.refused:
                 reading.late_rejects.append(length)
         elif isinstance(outcome, Broken):
             reading.head_broken[length] = outcome.error
@@ -76,10 +72,9 @@ def read(judge: Judge, text: Text, window: int) -> Reading:
     return reading
 
 
-def _read_wholes(judge: Judge, reading: Reading) -> set[int]:
-    """Fill in what concerns whole answers; return the lengths at which they are refused."""
+def _read_wholes(judge: Judge, reading: Reading) -> None:
+    """Fill in what concerns whole answers."""
     text = reading.text.text
-    refused: set[int] = set()
     common = -1
     for length in range(len(text), -1, -1):
         outcome = judge(text[:length], complete=True)
@@ -90,13 +85,12 @@ def _read_wholes(judge: Judge, reading: Reading) -> set[int]:
             else:
                 common = common_length(reading.base[:common], outcome.text)
         elif isinstance(outcome, Refused):
-            refused.add(length)
+            reading.refused.add(length)
         else:
             reading.whole_broken[length] = outcome.error
         reading.common.append(common)
     reading.common.reverse()
     reading.wholes.reverse()
-    return refused
 
 
 def common_length(one: str, other: str) -> int:
@@ -158,38 +152,15 @@ def worst_pair(judge: Judge, reading: Reading) -> tuple[int, int]:
     return head, len(text)
 
 
-def shortest_leak(judge: Judge, text: Text, heads: Sequence[int], window: int) -> Example | None:
-    """Return the shortest split that leaks: the shortest whole with a head among `heads`, then without what is before it."""
+def first_leak(judge: Judge, text: str, heads: Sequence[int], window: int) -> tuple[int, int] | None:
+    """Return the split that leaks with the shortest whole, its head one of `heads` (ascending): both lengths."""
     found: tuple[int, int] | None = None
     for head in heads:
-        if found is not None and head > found[1]:
+        last = len(text) if found is None else found[1] - 1
+        if head > last:
             break
-        last = len(text.text) if found is None else found[1] - 1
         for whole in range(head, last + 1):
-            if leak(judge, text.text[:head], text.text[:whole], window) is not None:
+            if leak(judge, text[:head], text[:whole], window) is not None:
                 found = head, whole
                 break
-    return None if found is None else _without_beginning(judge, text, found, window)
-
-
-def _without_beginning(judge: Judge, text: Text, pair: tuple[int, int], window: int) -> Example:
-    """Leave out as much at the front as can be while the split still leaks, then shorten what is left once more."""
-    head, whole = pair
-    start = 0
-    if whole <= _SHORTEN_UP_TO:
-        for place in range(head, max(0, head - _TRIES) - 1, -1):
-            better = _leak_from(judge, text.text, place, whole, window)
-            if better is not None:
-                start, (head, whole) = place, better
-                break
-    out, settled = leak(judge, text.text[start:head], text.text[start:whole], window) or (None, None)
-    return Example(text, start, head, whole, out, settled)
-
-
-def _leak_from(judge: Judge, text: str, start: int, whole: int, window: int) -> tuple[int, int] | None:
-    """Return the shortest split of `text` between `start` and `whole` that leaks."""
-    for end in range(start, whole + 1):
-        for head in range(start + 1, end + 1):
-            if leak(judge, text[start:head], text[start:end], window) is not None:
-                return head, end
-    return None
+    return found

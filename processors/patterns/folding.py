@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
-#: Characters without a width or a meaning of their own, which hide a word from a pattern and not from a reader.
-_INVISIBLE = frozenset(
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
-)
+#: Characters without a width or a meaning of their own, which hide a word from a pattern and not from a reader: beside
+#: these, Unicode's format characters and variation selectors.
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164\uffa0")
+_VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 #: Letters of other scripts that look like a Latin one, the common ones of Unicode's list of confusables.
 _LOOKALIKES = str.maketrans(
-    "АВЕЅІЈКМНОРСТУХаеѕіјорсухԁԛԝһΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ",
-    "ABESIJKMHOPCTYXaesijopcyxdqwhABEZHIKMNOPTYXovp",
+    "АВЕЅІЈКМНОРСТУХаеѕіјорсухԁԛԝһΑΒΕΖΗΙΚΜΝΟΡΤΥΧονραıɑɡոօս\u2010\u2012\u2013\u2014\u2015\u2212",
+    "ABESIJKMHOPCTYXaesijopcyxdqwhABEZHIKMNOPTYXovpaiagnou------",
 )
 
 
@@ -55,10 +56,30 @@ def fold(text: str) -> Folded:
     return Folded("".join(folded), places)
 
 
+def last_read(text: str, end: int, count: int) -> str:
+    """Return the last `count` characters of `text` before code point `end`, without those that a detector does not read."""
+    found: list[str] = []
+    while end > 0 and len(found) < count:
+        end -= 1
+        if _read(text[end]):
+            found.append(text[end])
+    return "".join(reversed(found))
+
+
+@lru_cache(maxsize=8192)
 def _read(char: str) -> str:
-    if char in _INVISIBLE:
-        return ""
-    if unicodedata.combining(char):
-        return ""
+    digit = unicodedata.decimal(char, None)
+    if digit is not None:
+        return str(digit)
     plain = unicodedata.normalize("NFKD", char)
-    return "".join(one for one in plain if not unicodedata.combining(one)).translate(_LOOKALIKES)
+    return "".join(one for one in plain if not _unseen(one)).translate(_LOOKALIKES)
+
+
+def _unseen(char: str) -> bool:
+    """Return whether `char` has no look of its own: a mark on another character, or nothing at all."""
+    return (
+        char in _INVISIBLE
+        or unicodedata.combining(char) != 0
+        or unicodedata.category(char) in ("Cf", "Me")
+        or any(ord(char) in selectors for selectors in _VARIATION_SELECTORS)
+    )

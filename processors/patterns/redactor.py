@@ -7,22 +7,32 @@ from dataclasses import dataclass
 
 from processors.contracts import Answer
 from processors.declare import Incremental
-from processors.patterns.folding import Folded, fold
-from processors.patterns.settle import Finder, settle
+from processors.patterns.folding import Folded, fold, last_read
+from processors.patterns.settle import Finder, Finding, settle
 from processors.verdicts import Replace
 
 #: From this many held code points on, a growing text is looked at again only when it has grown by an eighth: a finding of
 #: any length costs what it is long, and not its square.
 _PATIENT_FROM = 2_048
 _GROWTH = 8
+#: So many characters before what is unsettled are kept, as neighbours of what may be found there: a finder may look back
+#: no further.
+CONTEXT = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What to look for, and what it is called in placeholders."""
+    """What to look for, and what it is called in placeholders.
+
+    Given a finding's text, `named` returns the label where it depends on what was found, and `part` from where to where
+    it is to be replaced: the rest stays. Findings of one label are numbered as one if `same` makes the same of them.
+    """
 
     label: str
     finder: Finder
+    named: Callable[[str], str] | None = None
+    part: Callable[[str], tuple[int, int]] | None = None
+    same: Callable[[str], str] = str.casefold
 
 
 class Placeholders:
@@ -35,10 +45,10 @@ class Placeholders:
         self._counts: dict[str, int] = {}
 
     def of(self, label: str, found: str) -> str:
-        """Return what stands in for `found`, the text as a detector reads it."""
+        """Return what stands in for `found`, a finding reduced to what makes it the same as others."""
         if not self._numbered:
             return self._template.format(label=label)
-        key = label, found.casefold()
+        key = label, found
         if key not in self._numbers:
             self._counts[label] = self._counts.get(label, 0) + 1
             self._numbers[key] = self._counts[label]
@@ -49,7 +59,7 @@ class RedactingScanner:
     """Reads one answer; `changes` counts what it replaced so far."""
 
     def __init__(self, rules: Sequence[Rule], placeholders: Placeholders, *, folds: bool) -> None:
-        self._labels = [rule.label for rule in rules]
+        self._rules = rules
         self._finders = [rule.finder for rule in rules]
         self._placeholders = placeholders
         self._folds = folds
@@ -75,22 +85,31 @@ class RedactingScanner:
         start = view.forth(self._settled)
         findings, end = settle(self._finders, view.text, start, ended=ended)
         out: list[str] = []
-        place = self._settled
+        place = reached = self._settled
         for one in findings:
-            out.append(self._held[place : view.back(one.start)])
-            out.append(self._placeholders.of(self._labels[one.finder], view.text[one.start : one.end]))
-            place = view.back_end(one.end)
-        settled = len(self._held) if ended else max(view.back(end), place)
+            first, last, placeholder = self._replacement(one, view.text[one.start : one.end])
+            out += (self._held[place : view.back(first)], placeholder)
+            place, reached = view.back_end(last), view.back_end(one.end)
+        settled = len(self._held) if ended else max(view.back(end), reached)
         out.append(self._held[place:settled])
         self.changes += len(findings)
         self._forget_before(settled)
         return "".join(out)
 
+    def _replacement(self, one: Finding, found: str) -> tuple[int, int, str]:
+        """Return from where to where of the text as it is read a placeholder stands, and the placeholder."""
+        rule = self._rules[one.finder]
+        first, last = rule.part(found) if rule.part else (0, len(found))
+        label = rule.named(found) if rule.named else rule.label
+        return one.start + first, one.start + last, self._placeholders.of(label, rule.same(found[first:last]))
+
     def _forget_before(self, settled: int) -> None:
-        """Keep one character before what is unsettled: it is a neighbour of what may be found there."""
-        kept = max(settled - 1, 0)
-        self._held = self._held[kept:]
-        self._settled = settled - kept
+        """Keep some characters before what is unsettled, of those that a detector reads."""
+        kept = self._held[max(settled - CONTEXT, 0) : settled]
+        if self._folds and not kept.isascii():
+            kept = last_read(self._held, settled, CONTEXT)
+        self._held = kept + self._held[settled:]
+        self._settled = len(kept)
         self._looked_at = len(self._held) - self._settled
 
 

@@ -60,7 +60,8 @@ def _agent(
         async for event in _events(stream, fatal):
             await room()
             message = event.message
-            await worker.deliver(Source(topic, message.partition, message.offset, message.value, event.ack))
+            source = Source(topic, message.partition, message.offset, message.value, event.ack, message.timestamp)
+            await worker.deliver(source)
             progress.delivered((message.topic, message.partition), message.offset)
 
     app.agent(app.source(topic), name=topic.name)(take_in)

@@ -207,7 +207,7 @@ class _Effects:
             refusal, usage = answer.refusal + entry.refusal, entry.usage or answer.usage
             finish_reason = entry.finish_reason or answer.finish_reason
         else:
-            tool_calls, refusal, usage = entry.tool_calls, answer.refusal, answer.usage
+            tool_calls, refusal, usage = entry.tool_calls, entry.refusal, answer.usage
             finish_reason = answer.finish_reason
         fits = len(orjson.dumps(reply)) <= self.max_bytes
         if turn.request.delivery == "final" and not fits:
@@ -297,6 +297,8 @@ class _Effects:
                     changes=report.changes,
                     time_ms=report.time_ms,
                     error=report.error,
+                    reason=report.reason,
+                    metadata=report.metadata,
                     at=self.record.at,
                 ),
             )

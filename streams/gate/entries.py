@@ -134,12 +134,14 @@ class Llm(StepEntry):
 class OutputProcessed(StepEntry):
     """The output chain's word on the step's whole answer: passed, with `tail` after what was out before, or `rejected`.
 
+    `tool_calls` and the model's own `refusal` are as the chain passed them.
     `final` is False for all but the last entry of an answer whose tail is too long for one record.
     """
 
     name = "process:output"
     tail: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
+    refusal: str = ""
     final: bool = True
     rejected: Rejection | None = None
     reports: tuple[Report, ...] = ()

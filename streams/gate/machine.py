@@ -303,9 +303,11 @@ def _prefix_done(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence
 
 def _settled(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence[AnyEntry]:
     match event.outcome:
-        case Approved(text=output, tool_calls=tool_calls, reports=reports):
+        case Approved(text=output, tool_calls=tool_calls, reports=reports, refusal=refusal):
             if len(output) > policy.max_answer_chars:
                 return (_too_large("output", f"the processed answer has over {policy.max_answer_chars} characters"),)
+            if _json_longer(refusal or "", policy.max_refusal_bytes):
+                return (_too_large("output", f"the processed refusal has over {policy.max_refusal_bytes} bytes"),)
             if _calls_too_long(tool_calls, policy):
                 return (_too_large("output", f"the processed tool calls have over {policy.max_tool_call_bytes} bytes"),)
             tail = releasable(output, str(turn.answer.released), 0, ended=True)
@@ -314,7 +316,9 @@ def _settled(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence[Any
             *first, last = pieces(tail, policy.max_record_bytes)
             return (
                 *(entries.OutputProcessed(step=turn.step, tail=piece, final=False) for piece in first),
-                entries.OutputProcessed(step=turn.step, tail=last, tool_calls=tool_calls, reports=reports),
+                entries.OutputProcessed(
+                    step=turn.step, tail=last, tool_calls=tool_calls, refusal=refusal or "", reports=reports
+                ),
             )
         case Refused(processor=processor, reason=reason, reports=reports):
             rejection = entries.Rejection(processor=processor, reason=reason)

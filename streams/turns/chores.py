@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from processors import Answer, IncomingMessage, TurnContext
+from processors import IncomingMessage, TurnContext
 from streams.chains import ChainRunner
 from streams.gate import events, machine
 from streams.gate.state import Turn
+from streams.judging import judge, subject
 from streams.ports import Fatal
 from topics.ids import TurnKey
 
@@ -85,17 +86,9 @@ class Chores:
             case machine.RunInput(step=step):
                 return events.InputDone(step, await self._chains.run_input(turn.base_prompt(), context))
             case machine.RunOutput(step=step, attempt=attempt, upto=upto, final=final):
-                answer = Answer(
-                    text=str(turn.buffer),
-                    tool_calls=turn.answer.tool_calls,
-                    step=step,
-                    attempt=attempt,
-                    finish_reason=turn.answer.finish_reason,
-                    refusal=turn.answer.refusal or None,
-                    complete=final,
-                    context=context,
+                return events.PassDone(
+                    step, attempt, upto, final, await judge(self._chains, subject(turn, work, context))
                 )
-                return events.PassDone(step, attempt, upto, final, await self._chains.run_output(answer))
 
 
 def _nobody_asked(key: TurnKey, event: events.Event) -> None:

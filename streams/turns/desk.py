@@ -252,6 +252,11 @@ class Desk:
             reason = f"the record belongs in partition {right}: key it by tenant/thread_id and use murmur2"
             plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
             return
+        window_s = self.settings.idempotency_window_s
+        if source.written_at is not None and source.written_at < now - window_s:
+            reason = f"the request is older than {window_s:.0f} s, and its turn may be over: send it as a new turn"
+            self._refuse_request(source, "ExpiredRequestError", reason, now, plan)
+            return
         if isinstance(request, CancelTurn):
             if request.turn in self.turns:
                 self._happened(request.turn, events.Cancel(), now, plan)
@@ -329,7 +334,7 @@ class Desk:
         """Return `entry`, or a failure in its place if what a processor made cannot be journaled in one record."""
         # What models say is bounded where it is taken in; only a processor's words about it are not.
         bounded = isinstance(entry, entries.Llm) and entry.rejected is None
-        if bounded or len(entry.model_dump_json().encode()) <= self.policy.max_entry_bytes:
+        if bounded or len(JournalRecord(0, 0.0, -1, entry).encode()) <= self.policy.max_entry_bytes:
             return entry
         return entries.Failed(
             error="ProcessorFailedError",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from processors import Answer
+from processors import TurnContext
 from processors.outcomes import OutputOutcome
 from processors.testing import gate_policy
 from streams.chains import ChainRunner, InlineChainRunner
 from streams.gate import events, machine
 from streams.gate.policy import Policy
+from streams.judging import judge as judged
+from streams.judging import subject
 from tests.cases.case import Case
 from tests.cases.made import output_deps
 from tests.streams.gate.play import START, Play, frame
@@ -67,11 +69,7 @@ async def judge(play: Play, runner: ChainRunner) -> None:
 
 async def passed(play: Play, runner: ChainRunner, work: machine.RunOutput) -> OutputOutcome:
     """Return what the chain says about the turn's answer so far."""
-    answer = play.turn.answer
-    calls = answer.tool_calls if work.final else ()
-    return await runner.run_output(
-        Answer(str(answer.text), calls, finish_reason=answer.finish_reason, complete=work.final)
-    )
+    return await judged(runner, subject(play.turn, work, TurnContext()))
 
 
 def model_frames(case: Case) -> list[ModelFrame]:

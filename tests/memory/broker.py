@@ -46,8 +46,7 @@ class Log:
         self.records = [
             one
             for one in self.records
-            if one.offset >= limit
-            or (last[one.key] == one.offset and not (drop_tombstones and one.value is None))
+            if one.offset >= limit or (last[one.key] == one.offset and not (drop_tombstones and one.value is None))
         ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 
-class PowerCut(BaseException):  # noqa: N818 - what happens to the process, no error of anybody's
+class PowerCut(BaseException):
     """The process is gone: nothing that it was about to do happens."""
 
 

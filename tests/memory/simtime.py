@@ -91,7 +91,7 @@ async def settled() -> None:
     loop.settling += 1
     try:
         await asyncio.sleep(0)
-        while len(ready) >= loop.settling:
+        while len(ready) >= loop.settling:  # noqa: ASYNC110 - that all others wait is no event
             await asyncio.sleep(0)
     finally:
         loop.settling -= 1

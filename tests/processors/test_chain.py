@@ -100,7 +100,9 @@ def test_tool_calls_can_be_taken_away() -> None:
 def test_a_rejection_is_final() -> None:
     """With what came before it reported."""
     outcome, _ = outputs(Pass(), Reject("why"))
-    assert outcome == Refused("o1", "why", (Report("o0", "v0", "pass", 0, 2.0), Report("o1", "v1", "reject", 0, 2.0)))
+    assert outcome == Refused(
+        "o1", "why", (Report("o0", "v0", "pass", 0, 2.0), Report("o1", "v1", "reject", 0, 2.0, reason="why"))
+    )
 
 
 @pytest.mark.parametrize("nonsense", [None, "text", True, Pass, Replace, Proceed(), Prompt(), {"text": "x"}])
@@ -150,8 +152,8 @@ def test_pre_processors_add_to_message_and_metadata() -> None:
         (TextPart(text="ho"),),
         {"given": 0, "a": 2, "b": 3},
         (
-            Report("p0", "0", "proceed", 1, 2.0),
-            Report("p1", "0", "proceed", 0, 2.0),
+            Report("p0", "0", "proceed", 1, 2.0, metadata={"a": 1}),
+            Report("p1", "0", "proceed", 0, 2.0, metadata={"a": 2, "b": 3}),
             Report("p2", "0", "proceed", 0, 2.0),
         ),
     )
@@ -162,6 +164,13 @@ def test_a_block_carries_the_metadata_of_all() -> None:
     outcome, _ = pres(Proceed(metadata={"a": 1}), Block("no", reason="r", metadata={"b": 2}))
     assert (outcome.processor, outcome.response, outcome.reason) == ("p1", "no", "r")
     assert outcome.metadata == {"given": 0, "a": 1, "b": 2}
+    assert (outcome.reports[-1].reason, outcome.reports[-1].metadata) == ("r", {"b": 2})
+
+
+def test_a_reason_is_cut_where_it_stops_being_one() -> None:
+    """The first thousand characters are kept: a reason is no way to carry an answer into the journal."""
+    outcome, _ = outputs(Reject("r" * 5_000))
+    assert outcome.reports[-1].reason == "r" * 1_000
 
 
 @pytest.mark.parametrize("failure", [Threw("LookupError"), None])

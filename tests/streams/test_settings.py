@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from streams import settings as module
 from streams.settings import Settings, SettingsError, environment, load_settings, origins
@@ -36,14 +37,14 @@ def test_explicit_values_win_over_the_environment_and_that_over_the_file(
 def test_an_unknown_variable_is_refused_with_the_nearest_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """A misspelt control must not be ignored."""
     monkeypatch.setenv("TURNGATE_PARTITION", "3")
-    with pytest.raises(SettingsError, match="TURNGATE_PARTITION.*TURNGATE_PARTITIONS"):
+    with pytest.raises(SettingsError, match=r"TURNGATE_PARTITION.*TURNGATE_PARTITIONS"):
         load_settings()
 
 
 def test_an_unknown_entry_of_the_file_is_refused(tmp_path: Path) -> None:
     """As an unknown variable is."""
     (tmp_path / "turngate.toml").write_text("partition = 3\n")
-    with pytest.raises(SettingsError, match="unknown setting partition in turngate.toml.*partitions"):
+    with pytest.raises(SettingsError, match=r"unknown setting partition in turngate\.toml.*partitions"):
         load_settings()
 
 
@@ -70,7 +71,7 @@ def test_a_value_that_cannot_be_used_is_named_and_not_quoted(
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
     """With what is wrong with it."""
     (tmp_path / "turngate.toml").write_text("partitions = \n")
-    with pytest.raises(SettingsError, match="turngate.toml is not TOML"):
+    with pytest.raises(SettingsError, match=r"turngate\.toml is not TOML"):
         load_settings()
 
 
@@ -80,7 +81,7 @@ def test_settings_survive_the_way_into_a_child_process(monkeypatch: pytest.Monke
         broker="one:1,two:2",
         script_enabled=True,
         voice_channels=("a", 'b"c'),
-        openai_api_key="sk-1",  # type: ignore[arg-type] - as the environment gives it
+        openai_api_key=SecretStr("sk-1"),
         turn_timeout_s=1.5,
         metrics_port=0,
         deps="module:attribute",

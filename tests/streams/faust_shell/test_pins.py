@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import textwrap
-from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -37,11 +36,15 @@ class Pin(NamedTuple):
 _ACKS = "streams/faust_shell/transport.py, Consumer._new_offset: one acknowledged offset stands for all before it"
 _FETCH = "streams/faust_shell/transport.py, Consumer._getmany: a snapshot of the active set, never an empty one"
 _WAIT = "streams/faust_shell/transport.py, ConsumerThread: the fetch wait is set after the consumer is made"
-_SEND = "streams/faust_shell/kafka.py, FaustProducer, and transport.py, Producer: one future for each record, acks from all"
+_SEND = (
+    "streams/faust_shell/kafka.py, FaustProducer, and transport.py, Producer: one future for each record, acks from all"
+)
 _END = "streams/faust_shell/recovery.py, JournalRecovery: restore, seek, then let records flow, in this order"
 _CLAIM = "streams/faust_shell/recovery.py, JournalTables: claims come before the journal is read"
 _LOSE = "streams/faust_shell/base.py, JournalApp.belong_to: all is acknowledged before partitions are lost"
-_TABLE = "streams/faust_shell/journal_table.py: what Faust reads in recovery reaches apply_changelog_batch, and only that"
+_TABLE = (
+    "streams/faust_shell/journal_table.py: what Faust reads in recovery reaches apply_changelog_batch, and only that"
+)
 _AGENT = "streams/faust_shell/feeding.py: events are acknowledged by the loops alone"
 
 PINS = {
@@ -58,7 +61,9 @@ PINS = {
     "AIOKafkaConsumerThread.getmany": Pin(AIOKafkaConsumerThread.getmany, "c1afcc0bd5ae2080", _FETCH),
     "AIOKafkaConsumerThread._fetch_records": Pin(AIOKafkaConsumerThread._fetch_records, "390594ddd941b59a", _FETCH),
     "aiokafka Fetcher.fetched_records": Pin(Fetcher.fetched_records, "576f6cbf0b11292c", _FETCH),
-    "AIOKafkaConsumerThread._create_worker_consumer": Pin(AIOKafkaConsumerThread._create_worker_consumer, "df784c24f01ee3a8", _WAIT),
+    "AIOKafkaConsumerThread._create_worker_consumer": Pin(
+        AIOKafkaConsumerThread._create_worker_consumer, "df784c24f01ee3a8", _WAIT
+    ),
     "AIOKafkaConsumer.start": Pin(aiokafka.AIOKafkaConsumer.start, "dbfd4c7292db28c2", _WAIT),
     "Producer.send": Pin(Producer.send, "6ce33644501c12de", _SEND),
     "Producer._settings_default": Pin(Producer._settings_default, "696ac82b2e654ff5", _SEND),
@@ -87,7 +92,7 @@ PINS = {
 
 def digest(code: Any) -> str:
     """Return a digest of the source of a function, a property or a Faust task; indentation does not count."""
-    function: Callable[..., Any] = code.fget if isinstance(code, property) else getattr(code, "fun", code)
+    function: Any = code.fget if isinstance(code, property) else getattr(code, "fun", code)
     source = textwrap.dedent(inspect.getsource(function)).strip()
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 

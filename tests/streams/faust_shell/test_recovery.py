@@ -80,7 +80,7 @@ class Stage:
         recovery._is_changelog_tp = lambda tp: tp.topic == JOURNAL
         recovery.completed = asyncio.Event()
 
-        async def wait(coroutine: Any, timeout: float) -> None:  # noqa: ARG001 - as Faust calls it
+        async def wait(coroutine: Any, timeout: float) -> None:  # noqa: ARG001, ASYNC109 - as Faust calls it
             await coroutine
 
         recovery._wait = wait

@@ -11,7 +11,6 @@ import pytest
 from faust.transport.consumer import ThreadDelegateConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from faust.types import TP
-from intervaltree import IntervalTree
 
 from streams.faust_shell.transport import FETCH_WAIT_MS, Consumer, ConsumerThread, IdempotentProducer, Producer
 
@@ -24,7 +23,7 @@ class Books:
     def __init__(self) -> None:
         self._acked: Mapping[TP, list[int]] = defaultdict(list)
         self._acked_index: Mapping[TP, set[int]] = defaultdict(set)
-        self._gap: Mapping[TP, IntervalTree] = defaultdict(IntervalTree)
+        self._gap: Mapping[TP, list[range]] = defaultdict(list)
 
     def ack(self, tp: TP, *offsets: int) -> None:
         """Note acknowledgements, as Faust does."""
@@ -47,9 +46,9 @@ def test_gaps_that_the_log_itself_has_are_passed_over() -> None:
     """Compaction and transaction markers leave offsets that never come."""
     books = Books()
     books.ack(HERE, 3, 7)
-    books._gap[HERE].addi(4, 7)
+    books._gap[HERE].append(range(4, 7))
     assert books.new_offset(HERE) == 8
-    assert len(books._gap[HERE]) == 0
+    assert books._gap[HERE] == []
 
 
 def test_what_was_counted_is_not_counted_again() -> None:
@@ -77,7 +76,7 @@ class Fetching:
         self.asked: list[set[TP] | None] = []
         fetching = self
 
-        async def getmany(consumer: Any, active_partitions: set[TP] | None, timeout: float) -> Any:
+        async def getmany(_: Any, active_partitions: set[TP] | None, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's
             fetching.asked.append(active_partitions)
             await asyncio.sleep(timeout)
             return {HERE: ["record"]}

@@ -161,7 +161,7 @@ def test_final_delivery_waits_for_no_text_when_the_turn_fails_in_between() -> No
 
 
 def test_the_last_frame_tells_how_the_answer_ended() -> None:
-    """Why it stopped, the model's own refusal, its tool calls as the chain left them, and the cost."""
+    """Why it stopped, the model's own refusal and its tool calls as the chain left them, and the cost."""
     delta = ToolCallDelta(index=0, id="c1", name="lookup", arguments='{"q":1}')
     play = Play(WHOLE).start()
     play.frames(
@@ -169,10 +169,10 @@ def test_the_last_frame_tells_how_the_answer_ended() -> None:
         frame(1, refusal="not.", finish_reason="content_filter", usage=USAGE),
     )
     call = ToolCall(id="c1", name="lookup", arguments="{}")
-    play.passed(Approved("y", tool_calls=(call,)), final=True)
+    play.passed(Approved("y", tool_calls=(call,), refusal="I will [not]."), final=True)
     (end,) = play.of(CompletedFrame)
     assert (end.reply, end.length, end.finish_reason) == ("y", 1, "content_filter")
-    assert (end.refusal, end.tool_calls, end.usage) == ("I will not.", (call,), USAGE)
+    assert (end.refusal, end.tool_calls, end.usage) == ("I will [not].", (call,), USAGE)
 
 
 def test_without_a_chain_the_last_frame_tells_the_same() -> None:

@@ -21,5 +21,7 @@ def test_a_claim_accepts_the_number_it_was_made_with() -> None:
 
 def test_another_number_of_partitions_is_refused_with_both_numbers_and_a_way_out() -> None:
     """Threads would lose their journal; the message says what to do."""
-    with pytest.raises(PartitionCountError, match="journal was claimed when.* 4 partitions, now it has 8.* new prefix"):
+    with pytest.raises(
+        PartitionCountError, match=r"journal was claimed when.* 4 partitions, now it has 8.* new prefix"
+    ):
         Claim("worker", 4).expect(8, "journal")

@@ -105,7 +105,9 @@ def test_claims_already_cleared_are_no_litter() -> None:
 
 def test_rows_hold_after_the_claim_they_were_written_under_was_cleared_and_compacted_away() -> None:
     """Turns outlive several owners: each clears its predecessors' claims and none of their rows."""
-    log = log_of(claim("a"), row(0, 0), claim("b"), (claim_key("a"), None), row(1, 2), claim("c"), (claim_key("b"), None))
+    log = log_of(
+        claim("a"), row(0, 0), claim("b"), (claim_key("a"), None), row(1, 2), claim("c"), (claim_key("b"), None)
+    )
     log.compact(drop_tombstones=True)
     assert held(replayed(log)) == {("s", 0): 0, ("s", 1): 2}
 

@@ -37,9 +37,7 @@ class Provider:
 class RunnerProcess:
     """One model runner process, from its start to its death."""
 
-    def __init__(
-        self, broker: Broker, provider: Provider, power: Power, unique: str, *, commits: bool = True
-    ) -> None:
+    def __init__(self, broker: Broker, provider: Provider, power: Power, unique: str, *, commits: bool = True) -> None:
         self.broker = broker
         self.power = power
         self.fatal: list[BaseException] = []

@@ -299,5 +299,3 @@ def test_the_loop_uses_the_desk_it_is_given() -> None:
         assert desk.restore(replay_of(bench.broker, JOURNAL, 0).rows) == []
 
     simulate(main())
-
-

@@ -56,9 +56,7 @@ def checkpoints(plan: Plan) -> list[tuple[str, str]]:
 
 def published(plan: Plan) -> list[str]:
     """Return what a plan publishes: topics, or for released frames their kinds."""
-    return [
-        getattr(effect.record, "kind", effect.topic.name) for out in plan.outgoing for effect in out.effects
-    ]
+    return [getattr(effect.record, "kind", effect.topic.name) for out in plan.outgoing for effect in out.effects]
 
 
 def entries_of(plan: Plan, turn_id: str = "t") -> list[Any]:

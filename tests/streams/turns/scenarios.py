@@ -26,6 +26,9 @@ from tests.streams.turns.simulation import Said, Scenario, cancel, turn
 DIGITS = re.compile(r"\d")
 NUMBERS = re.compile(r"\d+")
 FINISH = {"finish_reason": "stop", "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}}
+CALL = {"index": 0, "id": "c1", "name": "look_up", "arguments": '{"number": '}
+ARGUMENTS = {"index": 0, "arguments": "5}"}
+CALLED = {"finish_reason": "tool_calls"}
 BROKEN_OFF = {"error": {"type": "ServerError", "retryable": True}}
 BROKEN_FOR_GOOD = {"error": {"type": "ServerError", "retryable": False}}
 STORY = ("Call ", "me at ", "555-0", "123 or ", "not.", FINISH)
@@ -129,7 +132,10 @@ SCENARIOS = (
     Scenario("pre-and-input", ONE, {"t": [STORY]}, Deps(pre_processors=[tagger], input_processors=[prefixer])),
     Scenario("final-delivery", (Said(turn(delivery="final")),), {"t": [STORY]}, INCREMENTAL),
     Scenario(
-        "rejected-early", ONE, {"t": [("It is ", "no ", "secret", " any more", FINISH)]}, Deps(output_processors=[no_secrets])
+        "rejected-early",
+        ONE,
+        {"t": [("It is ", "no ", "secret", " any more", FINISH)]},
+        Deps(output_processors=[no_secrets]),
     ),
     Scenario("rejected-late", ONE, {"t": [STORY]}, Deps(output_processors=[late_rejection])),
     Scenario("blocked", ONE, {"t": [STORY]}, Deps(pre_processors=[blocker])),
@@ -137,6 +143,39 @@ SCENARIOS = (
     Scenario("retried-unseen", ONE, {"t": [("Half an ans", BROKEN_OFF), STORY]}, WHOLE),
     Scenario("retried-in-vain", ONE, {"t": [("Half an ans", BROKEN_OFF), ("Again", BROKEN_OFF)]}),
     Scenario("retry-fails-the-turn", ONE, {"t": [("Half an ans", BROKEN_OFF)]}, policy=Policy(on_retry="fail")),
+    Scenario(
+        "frames-in-disorder",
+        ONE,
+        {
+            "t": [
+                (
+                    {"seq": 1, "text": "me "},
+                    {"seq": 0, "text": "Call "},
+                    {"seq": 1, "text": "me "},
+                    {**FINISH, "seq": 2},
+                )
+            ]
+        },
+        INCREMENTAL,
+    ),
+    Scenario("halved-characters", ONE, {"t": [("Well \ud83d", "\ude00 then", " \ud83d", FINISH)]}),
+    Scenario("tool-calls", ONE, {"t": [({"tool_call_delta": CALL}, {"tool_call_delta": ARGUMENTS}, CALLED)]}, WHOLE),
+    Scenario("refused-by-the-model", ONE, {"t": [({"refusal": "I will not."}, FINISH)]}, INCREMENTAL),
+    Scenario(
+        "lost-frame",
+        ONE,
+        {"t": [("Call ", {"seq": 2, "text": "later"})]},
+        INCREMENTAL,
+        Policy(gap_timeout_s=3),
+        patience_s=40,
+    ),
+    Scenario(
+        "silent-model",
+        TWO,
+        {"a": [("Call ",)], "b": [("Second", FINISH)]},
+        policy=Policy(idle_timeout_s=3),
+        patience_s=40,
+    ),
     Scenario("model-failed", ONE, {"t": [("Half an ans", BROKEN_FOR_GOOD)]}),
     Scenario("cancelled", (Said(turn()), Said(cancel(), frames=3)), {"t": [STORY]}, INCREMENTAL),
     Scenario("one-thread", TWO, {"a": [STORY], "b": [("Second", FINISH)]}, INCREMENTAL),

@@ -26,7 +26,7 @@ from tests.memory.broker import Broker
 from tests.memory.chains import DirectChainRunner, policy_of
 from tests.memory.ports import Feed, MemoryLogs, MemoryProducer, MemoryReader, replay_of
 from tests.memory.power import Power, PowerCut
-from tests.memory.simtime import settled, wall_clock
+from tests.memory.simtime import jump, settled, wall_clock
 from topics import codec, names
 from topics.fold import TurnView, fold
 from topics.ids import ThreadKey, TurnKey
@@ -77,7 +77,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What happens in a world. `answers` gives each turn's scripted attempts; the last one serves all later attempts."""
+    """What happens in a world. `answers` gives each turn's scripted attempts; the last one serves all later attempts.
+
+    When nothing else happens and turns are open, time passes, up to `patience_s` seconds in all.
+    """
 
     name: str
     said: tuple[Said, ...]
@@ -85,6 +88,7 @@ class Scenario:
     deps: Deps = field(default_factory=Deps)
     policy: Policy = field(default_factory=Policy)
     on_busy: OnBusy = "queue"
+    patience_s: int = 0
 
     def __str__(self) -> str:
         return self.name
@@ -136,6 +140,10 @@ def _fields(item: Scripted) -> Mapping[str, Any]:
     return {"text": item} if isinstance(item, str) else item
 
 
+#: Stands for the turns of which nothing is released yet.
+_NOBODY = TurnView(TurnKey("", "", ""))
+
+
 class World:
     """What outlives any worker."""
 
@@ -145,6 +153,7 @@ class World:
         self.model = Model(self.broker, scenario.answers)
         self._unsaid = list(scenario.said)
         self._unique = itertools.count()
+        self._waited_s = 0
 
     def unique(self) -> str:
         """Return a text that was never returned before."""
@@ -158,6 +167,14 @@ class World:
             self.broker.append(REQUESTS, 0, None, raw)
             return True
         return self.model.act()
+
+    def wait(self) -> bool:
+        """Let a second pass, if somebody waits for something and has not waited too long."""
+        if self._waited_s >= self.scenario.patience_s or all(view.closed for view in self.views() or [_NOBODY]):
+            return False
+        self._waited_s += 1
+        jump(1.0)
+        return True
 
     def _due(self, said: Said) -> bool:
         ended = said.after is None or any(view.closed and view.turn.turn_id == said.after for view in self.views())
@@ -251,7 +268,7 @@ class Process:
     async def work(self) -> bool:
         """Take what comes until the scenario is over (True), or the process is dead or frozen (False)."""
         while not (self.power.off or self.power.frozen):
-            if not (await self._take_in() or self.world.act() or await self._land_slow_record()):
+            if not (await self._take_in() or self.world.act() or await self._land_slow_record() or self.world.wait()):
                 return not self.power.off
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from processors import Answer, Deps, IncomingMessage, Manifest, Prompt, TurnContext
 from processors.outcomes import Approved, Derived, InputOutcome, OutputOutcome, PreOutcome, Proceeded
@@ -73,7 +74,7 @@ class Office:
         self.desk = a_desk(Policy(mode="incremental"))
         self.desk.take([source(turn(user={"id": "u"}, attributes={"a": 1}))], NOW)
 
-    def hear(self, text: str, seq: int, **fields: object) -> None:
+    def hear(self, text: str, seq: int, **fields: Any) -> None:
         """Take in a frame of the answer."""
         self.desk.take([frame_source(seq, text=text, **fields)], NOW)
 

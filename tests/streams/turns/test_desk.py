@@ -29,7 +29,7 @@ from topics.content import TextPart
 from topics.records import FailedFrame
 
 FINISH = {"finish_reason": "stop"}
-SECRET = "a very private sentence"
+WORDS = "a very private sentence"
 
 
 # -- accepting ----------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def test_a_cancel_in_the_wrong_partition_is_refused_too() -> None:
 def test_an_unreadable_request_with_ids_fails_its_turn_visibly_and_once() -> None:
     """A dead letter for the operator, a `failed` frame for the reader; the same record again is only a dead letter."""
     desk = a_desk()
-    raw = b'{"thread_id": "h", "turn_id": "t", "message": 5, "agent": "' + SECRET.encode() + b'"}'
+    raw = b'{"thread_id": "h", "turn_id": "t", "message": 5, "agent": "' + WORDS.encode() + b'"}'
     plan = desk.take([source(raw)], NOW)
     assert checkpoints(plan) == [("t", "accepted"), ("t", "failed")]
     assert published(plan) == ["failed"]
@@ -137,25 +137,25 @@ def test_no_reason_quotes_what_was_refused() -> None:
     """Reasons are logged, dead-lettered and shown to readers."""
     desk = a_desk(max_frame_bytes=400)
     desk.take([source(turn())], NOW)
-    secret = SECRET.encode()
+    words = WORDS.encode()
     bad = [
-        source(b'{"thread_id": "h", "turn_id": "u", "message": {"x": "' + secret + b'"}}', 1),
-        source(b'{"v": "' + secret + b'", "thread_id": "h", "turn_id": "u"}', 2),
-        source(b'"' + secret + b'"', 3),
-        source(secret, 4),
-        source(turn("w", "elsewhere", message=SECRET), 5),
-        source(b'{"thread_id": "h", "turn_id": "t", "seq": "' + secret + b'"}', topic=names.FRAMES),
-        frame_source(0, "nobody", text=SECRET),
-        frame_source(0, text=SECRET * 30),
+        source(b'{"thread_id": "h", "turn_id": "u", "message": {"x": "' + words + b'"}}', 1),
+        source(b'{"v": "' + words + b'", "thread_id": "h", "turn_id": "u"}', 2),
+        source(b'"' + words + b'"', 3),
+        source(words, 4),
+        source(turn("w", "elsewhere", message=WORDS), 5),
+        source(b'{"thread_id": "h", "turn_id": "t", "seq": "' + words + b'"}', topic=names.FRAMES),
+        frame_source(0, "nobody", text=WORDS),
+        frame_source(0, text=WORDS * 30),
     ]
     plan = desk.take(bad, NOW)
     assert len(plan.refused) == len(bad)
     for refused in plan.refused:
-        assert SECRET not in refused.reason
-        assert SECRET not in repr(refused.error)
+        assert WORDS not in refused.reason
+        assert WORDS not in repr(refused.error)
     for out in plan.outgoing:
         for effect in out.effects:
-            assert secret not in codec.encode(effect.record)
+            assert words not in codec.encode(effect.record)
 
 
 # -- frames -------------------------------------------------------------------------------------------------------------
@@ -370,13 +370,13 @@ def test_an_unreadable_request_fails_after_a_crash_between_its_two_records() -> 
 def test_a_journal_with_a_gap_stops_the_worker() -> None:
     """Going on would skip what the missing record says; the message quotes nothing."""
     journal, desk = Journal(), a_desk()
-    journal.note(desk.take([source(turn(message=SECRET))], NOW))
-    journal.note(desk.take([frame_source(0, text=SECRET)], NOW))
+    journal.note(desk.take([source(turn(message=WORDS))], NOW))
+    journal.note(desk.take([frame_source(0, text=WORDS)], NOW))
     records = dict(journal.by_turn())
     del records[key()][1]
     with pytest.raises(JournalError, match=f"partition {PARTITION}") as caught:
         a_desk().restore(records)
-    assert SECRET not in str(caught.value)
+    assert WORDS not in str(caught.value)
 
 
 # -- time ---------------------------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def test_a_broken_producer_ends_the_process_and_nothing_is_acknowledged_after_it
                 raise ConnectionError("gone")
             return await send(where, partition, record_key, value)
 
-        bench.process.producer.send = break_down  # type: ignore[method-assign]
+        bench.process.producer.send = break_down  # type: ignore[method-assign, assignment]
         await bench.deliver(turn("a"), b"not json")
         assert [type(exc) for exc in bench.process.fatal] == [ConnectionError]
         if topic != PROMPTS:
@@ -260,7 +260,7 @@ def test_what_is_owed_is_published_before_anything_new() -> None:
         assert trace.count(f"durable {PROMPTS}") == 1
         assert await second.work()
         view = world.views()[0]
-        assert view.text == "".join(text for text in STORY[:3] if isinstance(text, str))
+        assert view.text == "Call me at 555-0"
         await second.end()
 
     simulate(main())

@@ -142,7 +142,9 @@ def test_ends_of_several_turns_are_told_apart() -> None:
     """Each with the offset of its own frame."""
 
     async def test(desk: Desk) -> None:
-        desk.publisher.put([Outgoing(key("a"), 3, (usage("a"), end("a"))), Outgoing(key("b"), 5, (usage("b"), end("b")))])
+        desk.publisher.put(
+            [Outgoing(key("a"), 3, (usage("a"), end("a"))), Outgoing(key("b"), 5, (usage("b"), end("b")))]
+        )
         await settled()
         assert desk.confirmed == [(key("a"), 3, 0), (key("b"), 5, 1)]
 

@@ -17,7 +17,7 @@ from tests.streams.turns.simulation import NAMES, RELEASED
 
 
 class _LateReader(MemoryReader):
-    async def fetch(self, topic: str, partition: int, offset: int) -> bytes | None:
+    async def fetch(self, *_: object) -> bytes | None:
         raise TimeoutError
 
 

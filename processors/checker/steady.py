@@ -1,0 +1,157 @@
+"""Whether a chain's verdict depends on the text and on nothing else.
+
+Everything that was judged once is judged again, in another order, after other texts, for other turns; then with a clock that
+stands elsewhere. Where a verdict differs, what it depends on is found out by changing one thing at a time.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from processors.checker.clock import clock_at
+from processors.checker.judge import PLAIN, Judge, Meter, said
+from processors.checker.texts import Text
+from processors.checker.window import Reading
+from processors.contracts import TurnContext
+from topics.content import User
+
+#: What a verdict depends on besides the text.
+Cause: TypeAlias = Literal["clock", "chance", "ids", "context", "history"]
+
+_REPEATS = 12
+_VARIANTS = 8
+#: Of each text, at most so many prefixes are judged again.
+_MOST_PREFIXES = 200
+_HOUR_S = 3_600
+#: Another hour of the day, another day of the week, another time of the year.
+_SHIFTS_S = (7 * _HOUR_S, 13 * _HOUR_S, 73 * _HOUR_S, 200 * 24 * _HOUR_S)
+#: Fields that are new for each turn or attempt: nobody can mean a verdict to depend on them.
+_IDS = ("turn_id", "thread_id", "attempt")
+
+
+@dataclass(frozen=True, slots=True)
+class Unsteady:
+    """The verdict on the first `length` code points of `text` depends on `causes`; `fields` are those of the context."""
+
+    text: Text
+    length: int
+    causes: tuple[Cause, ...]
+    fields: tuple[str, ...] = ()
+
+
+def unsteady(
+    judge: Judge, readings: Sequence[Reading], meter: Meter, namespaces: Sequence[dict[str, Any]], seed: int
+) -> Unsteady | None:
+    """Return what the verdicts of a chain depend on besides the text, for the shortest prefix where that shows."""
+    rng = random.Random(seed)  # noqa: S311 - the same cases each time
+    found: list[tuple[int, Reading, bool]] = []
+    for index in range(len(readings) - 1, -1, -1):
+        meter.at_text(index)
+        reading = readings[index]
+        context = _another(rng)
+        for length, complete in _prefixes(reading, rng):
+            outcome = judge(reading.text.text[:length], complete=complete, context=context)
+            if hash(said(outcome)) != (reading.wholes if complete else reading.heads)[length]:
+                found.append((length, reading, complete))
+                break
+        if meter.out_of_time:
+            break
+    if found:
+        length, reading, complete = min(found, key=lambda one: one[0])
+        return _diagnose(judge, reading.text, length, namespaces, complete=complete)
+    return _by_clock(judge, readings, meter, namespaces)
+
+
+def _prefixes(reading: Reading, rng: random.Random) -> Iterator[tuple[int, bool]]:
+    lengths = list(range(len(reading.text.text) + 1))
+    if len(lengths) > _MOST_PREFIXES:
+        lengths = sorted(rng.sample(lengths, _MOST_PREFIXES))
+    yield from ((length, True) for length in lengths)
+    yield from ((length, False) for length in reversed(lengths))
+
+
+def _by_clock(
+    judge: Judge, readings: Sequence[Reading], meter: Meter, namespaces: Sequence[dict[str, Any]]
+) -> Unsteady | None:
+    now = time.time()
+    for shift in _SHIFTS_S:
+        with clock_at(now + shift, namespaces):
+            for index, reading in enumerate(readings):
+                meter.at_text(index)
+                length = len(reading.text.text)
+                if hash(said(judge(reading.text.text, complete=True))) != reading.wholes[length]:
+                    return Unsteady(reading.text, length, ("clock",))
+                if meter.out_of_time:
+                    return None
+    return None
+
+
+def _diagnose(
+    judge: Judge, text: Text, length: int, namespaces: Sequence[dict[str, Any]], *, complete: bool
+) -> Unsteady:
+    def verdicts(contexts: Sequence[TurnContext]) -> set[tuple[str, str]]:
+        return {said(judge(text.text[:length], complete=complete, context=context)) for context in contexts}
+
+    same = [PLAIN] * _REPEATS
+    if len(verdicts(same)) > 1:
+        with clock_at(time.time(), namespaces):
+            stopped = verdicts(same)
+        return Unsteady(text, length, ("chance",) if len(stopped) > 1 else ("clock",))
+    fields = tuple(
+        name for name, contexts in _one_by_one().items() if len(verdicts(contexts)) > 1 and len(verdicts(same)) == 1
+    )
+    if not fields:
+        return Unsteady(text, length, ("history",))
+    causes: list[Cause] = []
+    if any(name in _IDS for name in fields):
+        causes.append("ids")
+    if any(name not in _IDS for name in fields):
+        causes.append("context")
+    return Unsteady(text, length, tuple(causes), fields)
+
+
+def _one_by_one() -> dict[str, list[TurnContext]]:
+    """Return, for each field of the context, contexts that differ in it alone."""
+    rng = random.Random(0)  # noqa: S311 - the same each time
+    varied: dict[str, list[TurnContext]] = {}
+    for _ in range(_VARIANTS):
+        other = _another(rng)
+        for name in _FIELDS:
+            varied.setdefault(name, [PLAIN]).append(replace(PLAIN, **{name: getattr(other, name)}))
+    return varied
+
+
+_FIELDS = (
+    *_IDS,
+    "tenant",
+    "agent",
+    "channel",
+    "user",
+    "step",
+    "attributes",
+    "metadata",
+)
+
+
+def _another(rng: random.Random) -> TurnContext:
+    """Return the context of a turn that is not like the plain one in anything."""
+
+    def word() -> str:
+        return f"{rng.getrandbits(32):08x}"
+
+    return TurnContext(
+        tenant=word(),
+        thread_id=word(),
+        turn_id=word(),
+        agent=word(),
+        channel=rng.choice(("voice", "phone", word())),
+        user=User(id=word()),
+        step=rng.randrange(1, 9),
+        attempt=rng.randrange(1, 9),
+        attributes={"key": word()},
+        metadata={"key": word()},
+    )
