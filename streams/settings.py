@@ -70,6 +70,9 @@ class Settings(BaseSettings):
     default_reply: str = Field(
         default="This request cannot be processed.", description="the reply of a block that gives none"
     )
+    channel_replies: dict[str, str] = Field(
+        default_factory=dict, description="the same for single channels, as a JSON object of channel and reply"
+    )
     script_enabled: bool = Field(
         default=False, description="allow requests to script the model's answer (tests, demos)"
     )
@@ -159,7 +162,7 @@ def environment(settings: Settings) -> dict[str, str]:
         value = getattr(settings, name)
         if isinstance(value, SecretStr):
             value = value.get_secret_value()
-        if isinstance(value, tuple):
+        if isinstance(value, tuple | dict):
             value = json.dumps(value)
         if value is not None:
             own[PREFIX + name.upper()] = str(value).lower() if isinstance(value, bool) else str(value)

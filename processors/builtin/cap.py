@@ -8,7 +8,7 @@ from processors.errors import DeclarationError
 from processors.verdicts import Replace
 
 # Where a reader's text may be cut is one question with one answer here. The module is arithmetic on texts, nothing more.
-from streams.gate.graphemes import safe_length
+from topics.graphemes import safe_length
 
 #: A grapheme cluster that begins further than this before the cut is cut in two: somebody piles up marks.
 _REACH = 32

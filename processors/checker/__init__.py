@@ -1,4 +1,4 @@
-"""The promise checker: does a chain keep, over many texts and all their splits, what its members declare?
+"""The promise checker: whether a chain keeps, over many texts and all their splits, what its members declare.
 
 A chain whose members declare `Incremental` or offer a scanner promises that no text it lets out early is contradicted by
 what it makes of the whole answer. `check` looks for a split of a text that breaks this, and says how much has to be held

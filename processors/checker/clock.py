@@ -6,7 +6,7 @@ nothing but check: it leaves the monotonic clocks alone, but everything else in 
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ def clock_at(moment: float, namespaces: Sequence[dict[str, Any]]) -> Iterator[No
     """Have the clock stand at `moment`, in seconds since 1970, while the context lasts."""
     fakes = _fakes(moment)
     changed: list[tuple[dict[str, Any], str, Any]] = []
-    for namespace in (vars(time), vars(datetime), *namespaces):
+    for namespace in (vars(time), vars(dt), *namespaces):
         for name, value in list(namespace.items()):
             fake = fakes.get(id(value))
             if fake is not None:
@@ -47,39 +47,45 @@ def _fakes(moment: float) -> dict[int, Any]:
         id(gmtime): lambda secs=None: gmtime(moment if secs is None else secs),
         id(asctime): lambda t=None: asctime(localtime(moment) if t is None else t),
         id(strftime): lambda form, t=None: strftime(form, localtime(moment) if t is None else t),
-        id(datetime.datetime): stopped_datetime,
-        id(datetime.date): stopped_date,
+        id(dt.datetime): stopped_datetime,
+        id(dt.date): stopped_date,
     }
+
+
+#: The real classes, by names that stay when those of the module are changed.
+_Datetime = dt.datetime
+_Date = dt.date
+
+
+class _LikeDatetime(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _Datetime)
+
+
+class _LikeDate(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _Date)
 
 
 def _stopped_classes(moment: float) -> tuple[type, type]:
     """Return a `datetime` and a `date` that know one moment only; what is an instance of the real ones is one of these."""
-    real_datetime, real_date = datetime.datetime, datetime.date
 
-    class LikeDatetime(type):
-        def __instancecheck__(cls, instance: object) -> bool:
-            return isinstance(instance, real_datetime)
-
-    class LikeDate(type):
-        def __instancecheck__(cls, instance: object) -> bool:
-            return isinstance(instance, real_date)
-
-    class StoppedDatetime(real_datetime, metaclass=LikeDatetime):
+    class StoppedDatetime(_Datetime, metaclass=_LikeDatetime):
         @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
-            return real_datetime.fromtimestamp(moment, tz)
+        def now(cls, tz: dt.tzinfo | None = None) -> Any:
+            return _Datetime.fromtimestamp(moment, tz)
 
         @classmethod
         def today(cls) -> Any:
-            return real_datetime.fromtimestamp(moment)  # noqa: DTZ006 - as the real one does
+            return _Datetime.fromtimestamp(moment)
 
         @classmethod
         def utcnow(cls) -> Any:
-            return real_datetime.fromtimestamp(moment, datetime.UTC).replace(tzinfo=None)
+            return _Datetime.fromtimestamp(moment, dt.UTC).replace(tzinfo=None)
 
-    class StoppedDate(real_date, metaclass=LikeDate):
+    class StoppedDate(_Date, metaclass=_LikeDate):
         @classmethod
         def today(cls) -> Any:
-            return real_date.fromtimestamp(moment)  # noqa: DTZ012 - the same
+            return _Date.fromtimestamp(moment)
 
     return StoppedDatetime, StoppedDate

@@ -36,24 +36,24 @@ class Case:
 MeasureNeed: TypeAlias = Callable[[str, str], int]
 
 
-def grow(case: Case, measure: MeasureNeed) -> Case:
-    """Return the worst case found by repeating pieces of this one; one of `UNBOUNDED` or more has no bound."""
+def grow(case: Case, measure: MeasureNeed, until: int = UNBOUNDED) -> Case:
+    """Return the worst case found by repeating pieces of this one, or the smallest there is that needs `until`."""
     for _ in range(_SWEEPS):
         before = case.need
         for size in _SIZES:
-            case = _sweep(case, size, measure)
+            case = _sweep(case, size, measure, until)
             if case.need > before:
                 break
-        if case.need == before or case.need >= UNBOUNDED:
+        if case.need == before or case.need >= until:
             break
     return case
 
 
-def _sweep(case: Case, size: int, measure: MeasureNeed) -> Case:
+def _sweep(case: Case, size: int, measure: MeasureNeed, until: int) -> Case:
     place = case.head - size
     last = max(0, case.head - _REACH)
-    while place >= last and case.need < UNBOUNDED:
-        better = _stretch(case, place, size, measure)
+    while place >= last and case.need < until:
+        better = _stretch(case, place, size, measure, until)
         if better is None:
             place -= 1
         else:
@@ -61,13 +61,28 @@ def _sweep(case: Case, size: int, measure: MeasureNeed) -> Case:
     return case
 
 
-def _stretch(case: Case, place: int, size: int, measure: MeasureNeed) -> Case | None:
-    better: Case | None = None
-    for times in _TIMES:
+def _stretch(case: Case, place: int, size: int, measure: MeasureNeed, until: int) -> Case | None:
+    def repeated(times: int) -> Case:
         longer = case.text.with_more(Repeat(place, size, times))
         head, whole = case.head + size * times, case.whole + size * times
-        need = measure(longer.text[:head], longer.text[:whole])
-        if need <= (better or case).need:
+        return Case(longer, head, whole, measure(longer.text[:head], longer.text[:whole]))
+
+    better: Case | None = None
+    last = 0
+    for times in _TIMES:
+        tried = repeated(times)
+        if tried.need <= (better or case).need:
             break
-        better = Case(longer, head, whole, need)
+        better = tried
+        if better.need >= until:
+            return _fewest(repeated, last, times, until) if until < UNBOUNDED else better
+        last = times
     return better
+
+
+def _fewest(repeated: Callable[[int], Case], few: int, many: int, until: int) -> Case:
+    """Return the case with the fewest repeats that needs `until`: `few` are too few, `many` are enough."""
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if repeated(middle).need >= until else (middle, many)
+    return repeated(many)

@@ -19,22 +19,28 @@ from processors.outcomes import Approved, OutputOutcome, Refused
 Said: TypeAlias = tuple[str, str]
 
 PLAIN = TurnContext()
-_LAYOUT = struct.Struct("QQQ")
+_LAYOUT = struct.Struct("QQQQ")
 
 
 class Meter:
-    """Shared memory in which a checking process leaves where it is: calls begun, number of the text, code points."""
+    """Shared memory in which a checking process leaves where it is, and shows that it goes on."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _LAYOUT.size)
+        self._beats = 0
         self._calls = 0
         self._text = 0
+        self._length = 0
         self._until = float("inf")
 
     def read(self) -> tuple[int, int, int]:
         """Return how many calls have begun, and of the last one the index of the text and the length of what it saw."""
-        calls, text, length = _LAYOUT.unpack_from(self._memory)
+        _, calls, text, length = _LAYOUT.unpack_from(self._memory)
         return calls, text, length
+
+    def beats(self) -> int:
+        """Return a number that has changed if anything went on since it was read last."""
+        return int(_LAYOUT.unpack_from(self._memory)[0])
 
     def begin(self, budget_s: float) -> None:
         """Begin a stage that is to end within `budget_s` seconds."""
@@ -47,11 +53,17 @@ class Meter:
     def call(self, length: int) -> None:
         """Say that a call begins, which sees `length` code points."""
         self._calls += 1
-        _LAYOUT.pack_into(self._memory, 0, self._calls, self._text, length)
+        self._length = length
+        self.beat()
+
+    def beat(self) -> None:
+        """Show that something goes on."""
+        self._beats += 1
+        _LAYOUT.pack_into(self._memory, 0, self._beats, self._calls, self._text, self._length)
 
     def resume(self) -> None:
         """Go on counting where an earlier process came to."""
-        self._calls, _, _ = self.read()
+        self._beats, self._calls, _, _ = _LAYOUT.unpack_from(self._memory)
 
     @property
     def out_of_time(self) -> bool:
@@ -117,6 +129,7 @@ class Memo(Judge):
         """Return what the chain makes of a text, or made of it when it was asked first."""
         if context is not PLAIN:
             return super().__call__(text, complete=complete, context=context)
+        self._meter.beat()
         known = self._known.get((text, complete))
         if known is None:
             known = self._known[text, complete] = super().__call__(text, complete=complete)

@@ -82,23 +82,21 @@ class _Walk:
         return [type(found), *getattr(found, "__dict__", {}).values(), *slots]
 
     def _function(self, function: types.FunctionType) -> Iterable[object]:
-        if _is_machinery(function.__module__ or ""):
-            return
-        if function.__globals__ not in self.reached.namespaces:
-            self.reached.namespaces.append(function.__globals__)
-        yield from function.__defaults__ or ()
-        yield from (function.__kwdefaults__ or {}).values()
         for cell in function.__closure__ or ():
             try:
                 yield cell.cell_contents
             except ValueError:  # not filled yet
                 continue
+        if _is_machinery(function.__module__ or ""):
+            return
+        if not any(known is function.__globals__ for known in self.reached.namespaces):
+            self.reached.namespaces.append(function.__globals__)
+        yield from function.__defaults__ or ()
+        yield from (function.__kwdefaults__ or {}).values()
         for code in _codes(function.__code__):
             for constant in code.co_consts:
-                if isinstance(constant, str | tuple | frozenset) and constant != inspect.cleandoc(
-                    function.__doc__ or ""
-                ):
-                    yield from _texts_in(constant, function.__doc__)
+                if isinstance(constant, str | tuple | frozenset) and constant != function.__doc__:
+                    yield constant
             for name in code.co_names:
                 if name in function.__globals__:
                     yield from _named(function.__globals__[name], code)

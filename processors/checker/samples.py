@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from re import _constants as op  # type: ignore[attr-defined] # the parser's names for its nodes have no public home
 from re import _parser as parser  # type: ignore[attr-defined] # nor has the parser
@@ -47,6 +48,38 @@ def texts_around(found: Iterable[str]) -> Iterator[str]:
     for one in found:
         yield f"See {one} there."
         yield f"{one}{one} {one}\n"
+
+
+def texts_between(found: Sequence[Sequence[str]], most: int, seed: int) -> list[str]:
+    """Return at most `most` texts in which one member of a chain may make what the next one looks for.
+
+    `found` has for each member what it looks for and what it writes. In each of them what a member may write is replaced
+    by what it may write it for, and at some place something of another member's is put in.
+    """
+    every = list(dict.fromkeys(one for member in found for one in member))
+    written = dict.fromkeys(
+        whole.replace(part, other)
+        for whole in every
+        for part in every
+        if part != whole and part in whole
+        for other in every
+        if other not in (part, whole)
+    )
+    put_in = dict.fromkeys(
+        one[:place] + other + rest
+        for number, member in enumerate(found)
+        for one in member
+        for others in (*found[:number], *found[number + 1 :])
+        for other in others
+        for place in range(1, len(one))
+        for rest in ("", one[place:])
+    )
+    rng = random.Random(seed)  # noqa: S311 - the same each time
+    chosen: list[str] = []
+    for texts in (written, put_in):
+        short = [text for text in texts if len(text) <= _LONGEST]
+        chosen += short if len(short) <= most // 2 else rng.sample(short, most // 2)
+    return chosen
 
 
 @dataclass(slots=True)
@@ -102,7 +135,7 @@ def _text(items: Any, choice: _Choice) -> str:
         elif kind in _REPEATS:
             least, most, inner = value
             times = min(int(least) + choice.more, int(most)) if choice.more or least else 0
-            out += _text(inner, choice) * min(times, _LONGEST)
+            out += (_text(inner, choice) * min(times, _LONGEST))[: _LONGEST + 1]
         elif kind is getattr(op, "ATOMIC_GROUP", None):
             out += _text(value, choice)
     return out
@@ -126,11 +159,12 @@ def _fits(char: str, member: tuple[Any, Any]) -> bool:
         return ord(char) == value
     if kind is op.RANGE:
         return bool(value[0] <= ord(char) <= value[1])
-    return {
+    fits = {
         op.CATEGORY_DIGIT: char.isdigit(),
         op.CATEGORY_NOT_DIGIT: not char.isdigit(),
         op.CATEGORY_SPACE: char.isspace(),
         op.CATEGORY_NOT_SPACE: not char.isspace(),
         op.CATEGORY_WORD: char.isalnum() or char == "_",
         op.CATEGORY_NOT_WORD: not (char.isalnum() or char == "_"),
-    }.get(value, False)
+    }
+    return bool(fits.get(value, False))

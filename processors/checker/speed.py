@@ -42,7 +42,9 @@ class Slow:
     foretold_s: float | None
 
 
-def slowest(call: Callable[[str], object], samples: Iterable[str], seed: int, give_up: Callable[[], bool]) -> Slow | None:
+def slowest(
+    call: Callable[[str], object], samples: Iterable[str], seed: int, give_up: Callable[[], bool]
+) -> Slow | None:
     """Return the first repetition on which `call` is slower than its length explains, or the worst of powers."""
     worst: Slow | None = None
     for before, unit, after in _pumps(samples, seed):

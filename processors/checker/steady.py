@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from processors.checker.clock import clock_at
-from processors.checker.judge import PLAIN, Judge, Meter, said
+from processors.checker.judge import PLAIN, Judge, Meter, Said, said
 from processors.checker.texts import Text
 from processors.checker.window import Reading
 from processors.contracts import TurnContext
@@ -22,7 +22,9 @@ from topics.content import User
 #: What a verdict depends on besides the text.
 Cause: TypeAlias = Literal["clock", "chance", "ids", "context", "history"]
 
-_REPEATS = 12
+#: The same call is made so often, or for so long.
+_REPEATS = 300
+_PATIENCE_S = 1.0
 _VARIANTS = 8
 #: Of each text, at most so many prefixes are judged again.
 _MOST_PREFIXES = 200
@@ -61,6 +63,7 @@ def unsteady(
         if meter.out_of_time:
             break
     if found:
+        found = [one for one in found if one[0]] or found
         length, reading, complete = min(found, key=lambda one: one[0])
         return _diagnose(judge, reading.text, length, namespaces, complete=complete)
     return _by_clock(judge, readings, meter, namespaces)
@@ -93,17 +96,14 @@ def _by_clock(
 def _diagnose(
     judge: Judge, text: Text, length: int, namespaces: Sequence[dict[str, Any]], *, complete: bool
 ) -> Unsteady:
-    def verdicts(contexts: Sequence[TurnContext]) -> set[tuple[str, str]]:
-        return {said(judge(text.text[:length], complete=complete, context=context)) for context in contexts}
+    def verdict(context: TurnContext) -> Said:
+        return said(judge(text.text[:length], complete=complete, context=context))
 
-    same = [PLAIN] * _REPEATS
-    if len(verdicts(same)) > 1:
+    if _varies(verdict):
         with clock_at(time.time(), namespaces):
-            stopped = verdicts(same)
-        return Unsteady(text, length, ("chance",) if len(stopped) > 1 else ("clock",))
-    fields = tuple(
-        name for name, contexts in _one_by_one().items() if len(verdicts(contexts)) > 1 and len(verdicts(same)) == 1
-    )
+            by_chance = _varies(verdict)
+        return Unsteady(text, length, ("chance",) if by_chance else ("clock",))
+    fields = tuple(name for name, contexts in _one_by_one().items() if _differs(verdict, contexts))
     if not fields:
         return Unsteady(text, length, ("history",))
     causes: list[Cause] = []
@@ -112,6 +112,25 @@ def _diagnose(
     if any(name not in _IDS for name in fields):
         causes.append("context")
     return Unsteady(text, length, tuple(causes), fields)
+
+
+def _varies(verdict: Callable[[TurnContext], Said]) -> bool:
+    """Tell whether the same call gives different verdicts."""
+    began = time.monotonic()
+    first = verdict(PLAIN)
+    for _ in range(_REPEATS):
+        if verdict(PLAIN) != first:
+            return True
+        if time.monotonic() - began > _PATIENCE_S:
+            break
+    return False
+
+
+def _differs(verdict: Callable[[TurnContext], Said], contexts: Sequence[TurnContext]) -> bool:
+    """Tell whether contexts give different verdicts, and each of them the same one again."""
+    first = [verdict(context) for context in contexts]
+    again = [verdict(context) for context in reversed(contexts)]
+    return len(set(first)) > 1 and first == again[::-1]
 
 
 def _one_by_one() -> dict[str, list[TurnContext]]:

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from topics.text import well_formed
 
-#: `built-in` texts are the checker's own, `code` ones are made from what the processors' code looks for, `corpus` ones
-#: are the caller's.
-Source: TypeAlias = Literal["built-in", "code", "corpus"]
+#: `built-in` texts are the checker's own, `code` ones are made from what the processors' code looks for, a `repetition` is
+#: made to be slow, `corpus` texts are the caller's.
+Source: TypeAlias = Literal["built-in", "code", "repetition", "corpus"]
 
 
 @dataclass(frozen=True, slots=True)

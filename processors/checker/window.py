@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from os.path import commonprefix
 
 from processors.checker.judge import Judge, said
 from processors.checker.texts import Text
@@ -99,7 +98,15 @@ def common_length(one: str, other: str) -> int:
         return len(other)
     if other.startswith(one):
         return len(one)
-    return len(commonprefix((one, other)))
+    # By halves: comparing slices is far quicker than comparing characters.
+    agreed, beyond = 0, min(len(one), len(other))
+    while agreed < beyond:
+        middle = (agreed + beyond + 1) // 2
+        if one.startswith(other[agreed:middle], agreed):
+            agreed = middle
+        else:
+            beyond = middle - 1
+    return agreed
 
 
 def window_needed(output: str, agreed: int) -> int:

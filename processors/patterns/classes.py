@@ -1,6 +1,6 @@
 """Sets of characters, worked out by asking Python about every character there is: for what RE2 has no spelling of.
 
-It takes some hundredths of a second for each set, so it is done only where a class cannot be translated by its name.
+Each set takes some hundredths of a second, so it is done only where a class cannot be translated by its name.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _PAST_LAST = 0x110000
 
 @lru_cache(maxsize=512)
 def spell_set(*conditions: str) -> str | None:
-    """Return, as a class for RE2, the characters for which all `conditions` (Python look-aheads or classes) hold.
+    """Return, as a class for RE2, the characters of which all `conditions` hold; None if there is none.
 
-    Each of them but the last must be a look-ahead, the last one a class. None if there is no such character.
+    The conditions are Python's: look-aheads, and at the end one that takes the character in.
     """
     everything = _everything()
     found = (match.span() for match in re.finditer(f"(?:{''.join(conditions)})+", everything))

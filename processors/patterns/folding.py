@@ -1,10 +1,18 @@
-"""The text as a detector should read it: evasions undone, and the way back to the text as it was written."""
+"""The text as a detector should read it too: evasions undone, and the way back to the text as it was written."""
 
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from processors.patterns.pattern import Span
+
+if TYPE_CHECKING:
+    from processors.patterns.settle import Finder
 
 #: Characters without a width or a meaning of their own, which hide a word from a pattern and not from a reader: beside
 #: these, Unicode's format characters and variation selectors.
@@ -37,33 +45,61 @@ class Folded:
 
     def forth(self, place: int) -> int:
         """Return the first character of the folded text that stands at code point `place` of the original or later."""
-        if self.places is None:
-            return place
-        return next((index for index, at in enumerate(self.places) if at >= place), len(self.text))
+        return place if self.places is None else bisect_left(self.places, place, hi=len(self.text))
 
 
 def fold(text: str) -> Folded:
     """Return `text` with compatibility forms, look-alikes, combining marks and invisible characters undone."""
     if text.isascii():
         return Folded(text)
-    folded: list[str] = []
-    places: list[int] = []
-    for place, char in enumerate(text):
-        read = char if char < "\x80" else _read(char)
-        folded.append(read)
-        places += [place] * len(read)
+    read = [char if char < "\x80" else _read(char) for char in text]
+    folded = "".join(read)
+    if folded == text:
+        return Folded(text)
+    places = [place for place, chars in enumerate(read) for _ in chars]
     places.append(len(text))
-    return Folded("".join(folded), places)
+    return Folded(folded, places)
 
 
-def last_read(text: str, end: int, count: int) -> str:
-    """Return the last `count` characters of `text` before code point `end`, without those that a detector does not read."""
+def context(text: str, end: int, count: int) -> str:
+    """Return what stands before code point `end` of `text`, shortened as far as no detector can tell.
+
+    A detector looks back at most `count` characters, whether it reads the text as it is or through its folds: with the
+    last `count` characters come as many of those before them as it takes to read `count` of them.
+    """
+    near = text[max(end - count, 0) : end]
+    if near.isascii():
+        return near
     found: list[str] = []
-    while end > 0 and len(found) < count:
-        end -= 1
-        if _read(text[end]):
-            found.append(text[end])
-    return "".join(reversed(found))
+    place, missing = end - len(near), count - sum(1 for char in near if _read(char))
+    while place > 0 and len(found) < missing:
+        place -= 1
+        if _read(text[place]):
+            found.append(text[place])
+    return "".join(reversed(found)) + near
+
+
+class Unmasked:
+    """A finder that reads one text through its folds: takes and gives places of the original."""
+
+    def __init__(self, finder: Finder, view: Folded) -> None:
+        self._finder = finder
+        self._view = view
+
+    def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:  # noqa: ARG002 - the view is of it
+        """Yield what is found in the folded text, widened to whole characters of the original."""
+        view = self._view
+        found = self._finder.spans(view.text, view.forth(start), ended=ended)
+        while (span := next(found, None)) is not None:
+            begin, end = view.back(span.start), view.back_end(span.end)
+            yield Span(begin, end, span.holds)
+            if view.back(span.end) < end:
+                # What follows is of the same character of the original, which is taken.
+                found = self._finder.spans(view.text, view.forth(end), ended=ended)
+
+    def open_from(self, text: str, start: int = 0) -> int:  # noqa: ARG002 - as above
+        """Return where what is open in the folded text begins."""
+        return self._view.back(self._finder.open_from(self._view.text, self._view.forth(start)))
 
 
 @lru_cache(maxsize=8192)

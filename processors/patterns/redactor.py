@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from processors.contracts import Answer
 from processors.declare import Incremental
-from processors.patterns.folding import Folded, fold, last_read
+from processors.patterns.arguments import redact_arguments
+from processors.patterns.folding import Folded, Unmasked, context, fold
+from processors.patterns.glance import Glance
 from processors.patterns.settle import Finder, Finding, settle
 from processors.verdicts import Replace
+from topics.content import ToolCall
 
 #: From this many held code points on, a growing text is looked at again only when it has grown by an eighth: a finding of
 #: any length costs what it is long, and not its square.
@@ -35,6 +39,48 @@ class Rule:
     same: Callable[[str], str] = str.casefold
 
 
+class Found(NamedTuple):
+    """What a rule found in code points [`start`, `end`): `text` as its finder read it."""
+
+    start: int
+    end: int
+    text: Folded
+    rule: Rule
+
+
+class Rules:
+    """Rules ready to be looked for together, as often as needed. With `folds`, evasions are seen through."""
+
+    def __init__(self, rules: Sequence[Rule], *, folds: bool) -> None:
+        self._rules = rules
+        self._folds = folds
+        self._finders = [rule.finder for rule in rules]
+        self._glance = Glance(self._finders)
+
+    def settle(self, text: str, start: int, *, ended: bool) -> tuple[list[Found], int]:
+        """Return what is found in `text` from `start` on, and up to where it is settled (`processors.patterns.settle`)."""
+        view = fold(text) if self._folds else Folded(text)
+        end = self._glance.settled_to(text, start, ended=ended)
+        if end is not None and view.places is not None:
+            folded_end = self._glance.settled_to(view.text, view.forth(start), ended=ended)
+            end = None if folded_end is None else min(end, view.back(folded_end))
+        if end is not None:
+            return [], end
+        finders = self._finders
+        if view.places is not None:
+            # Both readings count: what is written in a script of its own must not only be read as another.
+            finders = [one for finder in finders for one in (finder, Unmasked(finder, view))]
+        findings, end = settle(finders, text, start, ended=ended)
+        return [self._found(text, one, folded=view.places is not None) for one in findings], end
+
+    def _found(self, text: str, one: Finding, *, folded: bool) -> Found:
+        found = text[one.start : one.end]
+        if not folded:
+            return Found(one.start, one.end, Folded(found), self._rules[one.finder])
+        number, unmasked = divmod(one.finder, 2)
+        return Found(one.start, one.end, fold(found) if unmasked else Folded(found), self._rules[number])
+
+
 class Placeholders:
     """What stands in for findings: `[LABEL]`, or with `numbered` `[LABEL_1]`, where equal findings get equal numbers."""
 
@@ -58,21 +104,22 @@ class Placeholders:
 class RedactingScanner:
     """Reads one answer; `changes` counts what it replaced so far."""
 
-    def __init__(self, rules: Sequence[Rule], placeholders: Placeholders, *, folds: bool) -> None:
+    def __init__(self, rules: Rules, placeholders: Placeholders) -> None:
         self._rules = rules
-        self._finders = [rule.finder for rule in rules]
         self._placeholders = placeholders
-        self._folds = folds
+        #: What may still change, behind what its neighbours are.
         self._held = ""
         self._settled = 0
+        self._arrived: list[str] = []
+        self._waiting = 0
         self._looked_at = 0
         self.changes = 0
 
     def feed(self, delta: str) -> str:
         """Take in what follows; return what is now certain."""
-        self._held += delta
-        waiting = len(self._held) - self._settled
-        if waiting > _PATIENT_FROM and waiting < self._looked_at + self._looked_at // _GROWTH:
+        self._arrived.append(delta)
+        self._waiting += len(delta)
+        if self._waiting > _PATIENT_FROM and self._waiting < self._looked_at + self._looked_at // _GROWTH:
             return ""
         return self._read(ended=False)
 
@@ -81,36 +128,32 @@ class RedactingScanner:
         return self._read(ended=True)
 
     def _read(self, *, ended: bool) -> str:
-        view = fold(self._held) if self._folds else Folded(self._held)
-        start = view.forth(self._settled)
-        findings, end = settle(self._finders, view.text, start, ended=ended)
+        text = "".join((self._held, *self._arrived))
+        self._arrived.clear()
+        findings, end = self._rules.settle(text, self._settled, ended=ended)
         out: list[str] = []
-        place = reached = self._settled
+        place = self._settled
         for one in findings:
-            first, last, placeholder = self._replacement(one, view.text[one.start : one.end])
-            out += (self._held[place : view.back(first)], placeholder)
-            place, reached = view.back_end(last), view.back_end(one.end)
-        settled = len(self._held) if ended else max(view.back(end), reached)
-        out.append(self._held[place:settled])
+            start, place_after, placeholder = self._replacement(one)
+            out += (text[place:start], placeholder)
+            place = place_after
+        out.append(text[place:end])
         self.changes += len(findings)
-        self._forget_before(settled)
+        before = context(text, end, CONTEXT)
+        self._held = before + text[end:]
+        self._settled = len(before)
+        self._waiting = self._looked_at = len(text) - end
         return "".join(out)
 
-    def _replacement(self, one: Finding, found: str) -> tuple[int, int, str]:
-        """Return from where to where of the text as it is read a placeholder stands, and the placeholder."""
-        rule = self._rules[one.finder]
-        first, last = rule.part(found) if rule.part else (0, len(found))
-        label = rule.named(found) if rule.named else rule.label
-        return one.start + first, one.start + last, self._placeholders.of(label, rule.same(found[first:last]))
-
-    def _forget_before(self, settled: int) -> None:
-        """Keep some characters before what is unsettled, of those that a detector reads."""
-        kept = self._held[max(settled - CONTEXT, 0) : settled]
-        if self._folds and not kept.isascii():
-            kept = last_read(self._held, settled, CONTEXT)
-        self._held = kept + self._held[settled:]
-        self._settled = len(kept)
-        self._looked_at = len(self._held) - self._settled
+    def _replacement(self, one: Found) -> tuple[int, int, str]:
+        """Return from where to where of the text a placeholder stands, and the placeholder."""
+        rule, found = one.rule, one.text
+        first, last = rule.part(found.text) if rule.part else (0, len(found.text))
+        label = rule.named(found.text) if rule.named else rule.label
+        placeholder = self._placeholders.of(label, rule.same(found.text[first:last]))
+        if (first, last) == (0, len(found.text)):
+            return one.start, one.end, placeholder
+        return one.start + found.back(first), one.start + found.back_end(last), placeholder
 
 
 class Redactor:
@@ -137,18 +180,31 @@ class Redactor:
         self.name = name
         self.version = version
         self.timeout_s = timeout_s
-        self._rules = tuple(rules)
+        self.rules = tuple(rules)
+        self._ready = Rules(self.rules, folds=folds)
         self._placeholders: Callable[[], Placeholders] = lambda: Placeholders(placeholder, numbered=numbered)
-        self._folds = folds
 
     def process(self, answer: Answer) -> Replace:
-        """Return the answer with everything found replaced."""
-        scanner = self.open_scanner()
+        """Return the answer with everything found replaced, in the arguments of its tool calls too."""
+        placeholders = self._placeholders()
+        scanner = RedactingScanner(self._ready, placeholders)
         text = scanner.feed(answer.text)
-        if answer.complete:
-            text += scanner.finish()
-        return Replace(text, changes=scanner.changes)
+        if not answer.complete:
+            return Replace(text, changes=scanner.changes)
+        text += scanner.finish()
+        changes = scanner.changes
+        calls: list[ToolCall] = []
+        for call in answer.tool_calls:
+            arguments, found = redact_arguments(call.arguments, lambda value: self._redact(value, placeholders))
+            calls.append(call.model_copy(update={"arguments": arguments}) if found else call)
+            changes += found
+        return Replace(text, tool_calls=tuple(calls), changes=changes)
 
     def open_scanner(self) -> RedactingScanner:
         """Return a scanner for one answer."""
-        return RedactingScanner(self._rules, self._placeholders(), folds=self._folds)
+        return RedactingScanner(self._ready, self._placeholders())
+
+    def _redact(self, text: str, placeholders: Placeholders) -> tuple[str, int]:
+        """Return a text with everything found in it replaced, and how much that was."""
+        scanner = RedactingScanner(self._ready, placeholders)
+        return scanner.feed(text) + scanner.finish(), scanner.changes

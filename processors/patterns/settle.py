@@ -2,11 +2,13 @@
 
 Findings overlap: of those that do, the longest holds, then the one whose finder was declared first, then the leftmost. What
 could still become part of a finding is not settled, and neither is a finding that such text could overlap: a longer one
-may yet take its place.
+may yet take its place. Nor does what is settled end within a match that was refused: looked at again from there, the rest
+of it might be taken for another.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -19,7 +21,8 @@ class Finder(Protocol):
     def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:
         """Yield what is found at `start` or later, from left to right, none over another.
 
-        What stands before `start` counts as a neighbour only. `ended` says that nothing follows `text`.
+        What stands before `start` counts as a neighbour only. `ended` says that nothing follows `text`; unless it does,
+        what begins at `open_from` or later is not the last word.
         """
 
     def open_from(self, text: str, start: int = 0) -> int:
@@ -44,14 +47,16 @@ class Settlement(NamedTuple):
 def settle(finders: Sequence[Finder], text: str, start: int, *, ended: bool) -> Settlement:
     """Return what holds in `text` from `start` on, where the text before `start` was settled earlier."""
     found: list[Finding] = []
+    matched: list[Span] = []
     end = len(text)
     for number, finder in enumerate(finders):
         spans, opened = _read(finder, text, start, ended=ended)
-        found += (Finding(span.start, span.end, number) for span in spans)
+        matched += spans
+        found += (Finding(span.start, span.end, number) for span in spans if span.holds)
         end = min(end, opened)
     if not ended:
-        end = _before_overlaps(found, end)
-    return Settlement(sorted(_longest_first(one for one in found if one.end <= end)), end)
+        end = _before_overlaps(matched, end)
+    return Settlement(_longest(one for one in found if one.end <= end), end)
 
 
 def _read(finder: Finder, text: str, start: int, *, ended: bool) -> tuple[list[Span], int]:
@@ -70,18 +75,22 @@ def _read(finder: Finder, text: str, start: int, *, ended: bool) -> tuple[list[S
     return certain, opened
 
 
-def _before_overlaps(found: Sequence[Finding], end: int) -> int:
-    """Move `end` back before every finding that reaches beyond it, and before those that overlap such a one."""
-    for one in sorted(found, key=lambda one: one.end, reverse=True):
+def _before_overlaps(matched: Sequence[Span], end: int) -> int:
+    """Move `end` back before every match that reaches beyond it, and before those that overlap such a one."""
+    for one in sorted(matched, key=lambda one: one.end, reverse=True):
         if one.end <= end:
             break
         end = min(end, one.start)
     return end
 
 
-def _longest_first(found: Iterable[Finding]) -> Iterator[Finding]:
+def _longest(found: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that hold among some that overlap, from left to right."""
     kept: list[Finding] = []
     for one in sorted(found, key=lambda one: (one.start - one.end, one.finder, one.start)):
-        if all(one.end <= other.start or one.start >= other.end for other in kept):
-            kept.append(one)
-            yield one
+        following = bisect_left(kept, one)
+        before = kept[following - 1].end if following else 0
+        after = kept[following].start if following < len(kept) else one.end
+        if before <= one.start and one.end <= after:
+            insort(kept, one)
+    return kept

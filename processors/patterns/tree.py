@@ -13,18 +13,23 @@ from re import _constants as op  # type: ignore[attr-defined] # the parser's nam
 from re import _parser as parser  # type: ignore[attr-defined] # nor has the parser
 from typing import Any, TypeAlias
 
+from processors.patterns.classes import spell_set
 from processors.patterns.errors import PatternError
 
 WORD = r"\pL\p{N}_"
 SPACE = r"\s\x0b\x1c-\x1f\x{85}\pZ"
 DIGIT = r"\p{Nd}"
+PYTHON_WORD = r"\w"
+PYTHON_ASCII_WORD = r"(?a:\w)"
 
 
 @dataclass(frozen=True, slots=True)
 class Char:
-    """One character out of a class, as RE2 spells the class."""
+    """One character out of a class, as RE2 and as Python spell the class; `literal` if there is but one, in any case."""
 
     spelling: str
+    python: str
+    literal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +62,18 @@ EMPTY = Sequence()
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What must stand beside a match: nothing or a character that fits `allowed` (a Python class), or a word boundary.
+    """What must stand beside a match, if anything does.
 
-    `end_only` asks for nothing at all: the beginning or the end of the text.
+    `condition` is a look-ahead of Python's that the neighbour fits, `spelling` the class of such for RE2; `boundary` a
+    class of word characters where there must be a word boundary. `alone` asks for no neighbour at all, which with
+    `last_newline` may be a newline and then none.
     """
 
-    allowed: str | None = None
-    boundary: bool = False
-    end_only: bool = False
+    condition: str | None = None
+    spelling: str | None = None
+    boundary: str | None = None
+    alone: bool = False
+    last_newline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,6 @@ class Parsed:
     body: Node
     before: tuple[Edge, ...]
     after: tuple[Edge, ...]
-    ignore_case: bool
 
 
 def parse(pattern: str, flags: int = 0) -> Parsed:
@@ -98,7 +106,7 @@ def parse(pattern: str, flags: int = 0) -> Parsed:
         after.append(edge)
         items.pop()
     body = _sequence(items, flags)
-    return Parsed(body, tuple(before), tuple(after), bool(flags & re.IGNORECASE))
+    return Parsed(body, tuple(before), tuple(after))
 
 
 def spell(node: Node) -> str:
@@ -146,14 +154,8 @@ def _sequence(items: Any, flags: int) -> Node:
 
 def _node(item: tuple[Any, Any], flags: int) -> Node:
     kind, value = item
-    if kind is op.LITERAL:
-        return Char(_quote(value))
-    if kind is op.NOT_LITERAL:
-        return Char(f"[^{_in_class(value)}]")
-    if kind is op.ANY:
-        return Char(r"(?s:.)" if flags & re.DOTALL else r"[^\n]")
-    if kind is op.IN:
-        return Char(_class(value, flags))
+    if kind in _CLASSES:
+        return _char(item, flags)
     if kind is op.BRANCH:
         return Choice(tuple(_sequence(option, flags) for option in value[1]))
     if kind is op.SUBPATTERN:
@@ -187,93 +189,119 @@ def _edge(item: tuple[Any, Any], flags: int, *, behind: bool) -> Edge | None:
     if kind not in (op.ASSERT, op.ASSERT_NOT) or (value[0] < 0) != behind:
         return None
     inner = list(value[1])
-    if len(inner) != 1 or inner[0][0] not in (op.LITERAL, op.NOT_LITERAL, op.IN, op.ANY):
+    if len(inner) != 1 or inner[0][0] not in _CLASSES:
         return None
-    spelling = _python_class(inner[0], flags)
-    if kind is op.ASSERT_NOT:
-        return Edge(allowed=f"(?!{spelling})(?s:.)")
-    raise PatternError("a positive look-around cannot be told from the end of the text: use a negative one")
+    if kind is op.ASSERT:
+        raise PatternError("a positive look-around cannot be told from the end of the text: use a negative one")
+    char = _char(inner[0], flags)
+    return Edge(f"(?!{char.python})", _complement(inner[0], flags))
 
 
 def _anchor(value: Any, flags: int, *, behind: bool) -> Edge | None:
     if value is op.AT_BOUNDARY:
-        return Edge(boundary=True)
-    if behind and value in (op.AT_BEGINNING, op.AT_BEGINNING_STRING):
-        lines = value is op.AT_BEGINNING and flags & re.MULTILINE
-        return Edge(allowed=r"\n") if lines else Edge(end_only=True)
-    if not behind and value in (op.AT_END, op.AT_END_STRING):
-        lines = value is op.AT_END and flags & re.MULTILINE
-        return Edge(allowed=r"\n") if lines else Edge(end_only=True)
-    return None
+        return Edge(boundary=PYTHON_ASCII_WORD if flags & re.ASCII else PYTHON_WORD)
+    if value not in ((op.AT_BEGINNING, op.AT_BEGINNING_STRING) if behind else (op.AT_END, op.AT_END_STRING)):
+        return None
+    if flags & re.MULTILINE and value in (op.AT_BEGINNING, op.AT_END):
+        return Edge(r"(?=\n)", r"\n")
+    return Edge(alone=True, last_newline=value is op.AT_END)
 
 
-def _class(members: Any, flags: int) -> str:
+#: The parser's nodes that stand for one character.
+_CLASSES = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN)
+
+
+def _char(item: tuple[Any, Any], flags: int) -> Char:
+    kind, value = item
+    python = _python_class(item, flags)
+    if kind is op.ANY:
+        return Char(r"(?s:.)" if flags & re.DOTALL else r"[^\n]", python)
+    members = value if kind is op.IN else [item]
+    spelling = _class(members, flags) or _asked(python)
+    return Char(spelling, python, chr(value) if kind is op.LITERAL else None)
+
+
+def _complement(item: tuple[Any, Any], flags: int) -> str | None:
+    """Return, for RE2, the class of all characters but those of `item`, if it can be spelt by names."""
+    kind, value = item
+    if kind is op.IN and value[0][0] is not op.NEGATE:
+        return _class([(op.NEGATE, None), *value], flags)
+    return _class([(op.NOT_LITERAL, value)], flags) if kind is op.LITERAL else None
+
+
+def _class(members: Any, flags: int) -> str | None:
+    """Return a class for RE2 if it can be spelt by names.
+
+    RE2 has none for what is no letter, no space and the like, nor for ASCII letters in any case.
+    """
+    (kind, value), *others = members
+    if kind is op.CATEGORY and value in _OPPOSITES and not others:
+        members = [(op.NEGATE, None), (op.CATEGORY, _OPPOSITES[value])]
+    if kind is op.NOT_LITERAL:
+        members = [(op.NEGATE, None), (op.LITERAL, value)]
     negated = members[0][0] is op.NEGATE
-    spelt = "".join(_member(member, flags) for member in members if member[0] is not op.NEGATE)
-    return f"[{'^' if negated else ''}{spelt}]"
+    positive = members[1:] if negated else members
+    spelt = [_member(member, flags) for member in positive]
+    if None in spelt:
+        return None
+    if flags & re.IGNORECASE:
+        if flags & re.ASCII:
+            return None
+        if re.match(_python_class((op.IN, positive), flags), "i"):
+            spelt.append(_ALL_IS)
+    if len(spelt) == 1 and positive[0][0] is op.LITERAL and not negated:
+        return _cased(f"{spelt[0]}", flags)
+    return _cased(f"[{'^' if negated else ''}{''.join(one or '' for one in spelt)}]", flags)
 
 
-def _member(member: tuple[Any, Any], flags: int) -> str:
+#: In any case, Python takes these for the same letter: i with and without a dot, small and capital.
+_ALL_IS = r"iI\x{130}\x{131}"
+
+
+def _asked(python: str) -> str:
+    spelling = spell_set(python)
+    if spelling is None:
+        raise PatternError("a class in the pattern has no character in it: write what it should take in")
+    return spelling
+
+
+def _member(member: tuple[Any, Any], flags: int) -> str | None:
     kind, value = member
     if kind is op.LITERAL:
-        return _in_class(value)
+        return _quote(value)
     if kind is op.RANGE:
-        return f"{_in_class(value[0])}-{_in_class(value[1])}"
-    return _category(value, flags)
+        return f"{_quote(value[0])}-{_quote(value[1])}"
+    names = _ASCII_CATEGORIES if flags & re.ASCII else _CATEGORIES
+    return names.get(value)
 
 
-def _category(value: Any, flags: int) -> str:
-    """Return the members of a category; RE2 has no negated category inside a class but for single properties."""
-    if flags & re.ASCII:
-        return {
-            op.CATEGORY_DIGIT: r"\d",
-            op.CATEGORY_NOT_DIGIT: r"\D",
-            op.CATEGORY_SPACE: r"\s\x0b",
-            op.CATEGORY_WORD: r"\w",
-            op.CATEGORY_NOT_WORD: r"\W",
-        }.get(value) or _refuse_category()
-    return {
-        op.CATEGORY_DIGIT: DIGIT,
-        op.CATEGORY_NOT_DIGIT: r"\P{Nd}",
-        op.CATEGORY_SPACE: SPACE,
-        op.CATEGORY_NOT_SPACE: _NOT_SPACE,
-        op.CATEGORY_WORD: WORD,
-        op.CATEGORY_NOT_WORD: _NOT_WORD,
-    }.get(value) or _refuse_category()
-
-
-#: Everything that is no space: letters, marks, numbers, punctuation, symbols, and the controls that do not count as space.
-_NOT_SPACE = r"\pL\pM\pN\pP\pS\p{Cf}\p{Co}\x00-\x08\x0e-\x1b\x7f-\x{84}\x{86}-\x{9f}"
-#: Everything that is no letter, number or underscore.
-_NOT_WORD = (
-    r"\pM\pS\pZ\pC\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}\x{203f}\x{2040}\x{2054}\x{fe33}\x{fe34}\x{fe4d}-\x{fe4f}\x{ff3f}"
-)
-
-
-def _refuse_category() -> str:
-    raise PatternError("this negated class cannot be spelt here: write out what it should take in")
+_CATEGORIES = {op.CATEGORY_DIGIT: DIGIT, op.CATEGORY_SPACE: SPACE, op.CATEGORY_WORD: WORD}
+_ASCII_CATEGORIES = {op.CATEGORY_DIGIT: r"\d", op.CATEGORY_SPACE: r"\s\x0b", op.CATEGORY_WORD: r"\w"}
+_OPPOSITES = {
+    op.CATEGORY_NOT_DIGIT: op.CATEGORY_DIGIT,
+    op.CATEGORY_NOT_SPACE: op.CATEGORY_SPACE,
+    op.CATEGORY_NOT_WORD: op.CATEGORY_WORD,
+}
 
 
 def _python_class(item: tuple[Any, Any], flags: int) -> str:
-    """Return a look-around's single class for Python, which checks it against one character."""
+    """Return a class as Python spells it, with the flags that hold there."""
     kind, value = item
-    if kind is op.LITERAL:
-        return re.escape(chr(value))
-    if kind is op.NOT_LITERAL:
-        return f"[^{re.escape(chr(value))}]"
     if kind is op.ANY:
-        return r"(?s:.)" if flags & re.DOTALL else r"."
-    spelt = ""
-    for sub, of in value:
+        return r"(?s:.)" if flags & re.DOTALL else r"[^\n]"
+    members = [item] if kind in (op.LITERAL, op.NOT_LITERAL) else value
+    spelt = "^" if kind is op.NOT_LITERAL else ""
+    for sub, of in members:
         if sub is op.NEGATE:
             spelt += "^"
-        elif sub is op.LITERAL:
+        elif sub in (op.LITERAL, op.NOT_LITERAL):
             spelt += re.escape(chr(of))
         elif sub is op.RANGE:
             spelt += f"{re.escape(chr(of[0]))}-{re.escape(chr(of[1]))}"
         else:
             spelt += _PYTHON_CATEGORIES[of]
-    return f"[{spelt}]"
+    held = f"{'a' if flags & re.ASCII else ''}{'i' if flags & re.IGNORECASE else ''}"
+    return f"(?{held}:[{spelt}])" if held else f"[{spelt}]"
 
 
 _PYTHON_CATEGORIES = {
@@ -291,5 +319,5 @@ def _quote(code: int) -> str:
     return char if char.isalnum() or char == " " else f"\\x{{{code:x}}}"
 
 
-def _in_class(code: int) -> str:
-    return _quote(code)
+def _cased(spelling: str, flags: int) -> str:
+    return f"(?i:{spelling})" if flags & re.IGNORECASE else spelling

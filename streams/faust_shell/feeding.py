@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from streams.faust_shell.base import JournalApp
@@ -57,21 +57,16 @@ def _agent(
     progress: Progress,
 ) -> None:
     async def take_in(stream: Any) -> None:
-        async for event in _events(stream, fatal):
-            await room()
-            message = event.message
-            source = Source(topic, message.partition, message.offset, message.value, event.ack, message.timestamp)
-            await worker.deliver(source)
-            progress.delivered((message.topic, message.partition), message.offset)
+        try:
+            async for event in stream.noack().events():
+                await room()
+                message = event.message
+                source = Source(topic, message.partition, message.offset, message.value, event.ack, message.timestamp)
+                await worker.deliver(source)
+                progress.delivered((message.topic, message.partition), message.offset)
+        except asyncio.CancelledError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - Faust would restart the agent, one record further on
+            fatal(exc)
 
     app.agent(app.source(topic), name=topic.name)(take_in)
-
-
-async def _events(stream: Any, fatal: Fatal) -> AsyncIterator[Any]:
-    try:
-        async for event in stream.noack().events():
-            yield event
-    except asyncio.CancelledError:
-        raise
-    except Exception as exc:  # noqa: BLE001 - Faust would restart the agent, one record further on
-        fatal(exc)

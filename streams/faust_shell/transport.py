@@ -47,11 +47,12 @@ class Consumer(driver.Consumer):
         acked = self._acked[tp]
         if not acked:
             return None
-        offset = max(acked) + 1
-        acked.clear()
-        self._acked_index[tp].clear()
+        last = max(acked)
+        # Kept until a later one takes its place: a commit that fails is tried again, also where nothing more arrives.
+        acked[:] = [last]
+        self._acked_index[tp] = {last}
         self._gap[tp].clear()
-        return offset
+        return last + 1
 
 
 class Producer(driver.Producer):

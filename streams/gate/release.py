@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from streams.gate.graphemes import safe_length
+from topics.graphemes import safe_length
 
 
 def releasable(output: str, released: str, window: int, *, ended: bool = False) -> str | None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from streams.gate.graphemes import safe_length
 from streams.gate.rope import Rope
 from streams.gate.state import Answer
+from topics.graphemes import safe_length
 
 
 class Scanner(Protocol):

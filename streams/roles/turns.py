@@ -120,4 +120,5 @@ def policy(settings: Settings, manifest: Manifest) -> Policy:
         gap_timeout_s=settings.gap_timeout_s,
         max_answer_chars=settings.max_answer_chars,
         default_reply=settings.default_reply,
+        channel_defaults=settings.channel_replies,
     )

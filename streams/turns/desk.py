@@ -252,14 +252,14 @@ class Desk:
             reason = f"the record belongs in partition {right}: key it by tenant/thread_id and use murmur2"
             plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
             return
+        if isinstance(request, CancelTurn):
+            if request.turn in self.turns:
+                self._happened(request.turn, events.Cancel(), now, plan)
+            return
         window_s = self.settings.idempotency_window_s
         if source.written_at is not None and source.written_at < now - window_s:
             reason = f"the request is older than {window_s:.0f} s, and its turn may be over: send it as a new turn"
             self._refuse_request(source, "ExpiredRequestError", reason, now, plan)
-            return
-        if isinstance(request, CancelTurn):
-            if request.turn in self.turns:
-                self._happened(request.turn, events.Cancel(), now, plan)
             return
         self._submit(request, source, now, plan)
 

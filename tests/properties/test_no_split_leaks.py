@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streams.gate.graphemes import safe_length
+from topics.graphemes import safe_length
 from streams.gate.policy import Policy
 from tests.properties.drive import Batches, disturbed, drive, one_by_one, random_splits, splits
 from tests.properties.keepers import KEEPERS, TEXTS, Keeper, alternating, cap, chained, redactor, spelling

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.gate import machine
+from streams.gate import answers
 from streams.gate.entries import Llm
 from streams.gate.frames import INTERRUPTED, Arrival, plan
 from streams.gate.records import JournalRecord
@@ -38,7 +38,7 @@ def taken(answer: Answer, *frames: ModelFrame, limit: int = LIMIT) -> Answer:
     """Return the answer after frames, which bring no error."""
     arrival = arrive(answer, *frames, limit=limit)
     assert arrival.error is None
-    return reduce(machine._collect, arrival.entries, answer)
+    return reduce(answers.collect, arrival.entries, answer)
 
 
 def read_one_by_one(frames: Iterable[ModelFrame]) -> Answer:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.gate.graphemes import safe_length
 from streams.gate.release import pieces, releasable
+from topics.graphemes import safe_length
 
 TEXT = st.text(st.sampled_from([*"abc\r\n", "\u0301", "\u200d", "\U0001f1e9"]), max_size=12)
 

@@ -166,6 +166,7 @@ def test_a_dead_letter_is_durable_before_its_source_is_acknowledged() -> None:
 
     async def test(bench: Bench) -> None:
         trace = await bench.deliver(b"not json", prompt("t", []))
+        assert trace.index(f"durable {JOURNAL}") < trace.index(f"send {DEAD_LETTERS}")
         assert trace.index(f"durable {DEAD_LETTERS}") < trace.index("ack 1")
         assert trace[-3:] == ["ack 1", "ack 2", "call t"]
 

@@ -27,11 +27,15 @@ def key(turn_id: str = "t", thread_id: str = "h") -> TurnKey:
 
 
 def source(
-    record: Record | bytes | None, offset: int = 0, topic: Topic = names.REQUESTS, partition: int = PARTITION
+    record: Record | bytes | None,
+    offset: int = 0,
+    topic: Topic = names.REQUESTS,
+    partition: int = PARTITION,
+    written_at: float | None = None,
 ) -> Source:
     """Return a source record."""
     value = codec.encode(record) if isinstance(record, Record) else record
-    return Source(topic, partition, offset, value, lambda: None)
+    return Source(topic, partition, offset, value, lambda: None, written_at)
 
 
 def frame(seq: int | None, turn_id: str = "t", thread_id: str = "h", **fields: Any) -> ModelFrame:

@@ -133,6 +133,34 @@ def test_an_oversized_request_is_refused_before_it_is_read() -> None:
     assert published(plan) == ["failed"]
 
 
+def test_a_request_past_the_idempotency_window_is_refused_visibly() -> None:
+    """Whether its turn was answered long ago is not known any more; within the window it is taken."""
+    desk = a_desk(idempotency_window_s=100)
+    plan = desk.take([source(turn("old"), 0, written_at=NOW - 101), source(turn("new"), 1, written_at=NOW - 99)], NOW)
+    assert [refused.error for refused in plan.refused] == ["ExpiredRequestError"]
+    assert checkpoints(plan) == [("old", "accepted"), ("old", "failed"), ("new", "accepted")]
+
+
+def test_an_old_request_of_a_known_turn_leaves_it_alone() -> None:
+    """Open or closed: it is a dead letter, and no second ending."""
+    desk = a_desk(idempotency_window_s=100)
+    desk.take([source(turn("a"), 0), source(turn("b"), 1)], NOW)
+    desk.take(confirm(desk, desk.take([source(cancel("b"), 2)], NOW)), NOW)
+    again = [source(turn(name), offset, written_at=NOW - 101) for offset, name in enumerate(("a", "b"), 3)]
+    plan = desk.take(again, NOW)
+    assert (plan.journal, plan.repeats) == ([], [])
+    assert [refused.error for refused in plan.refused] == ["ExpiredRequestError"] * 2
+
+
+def test_an_old_cancel_makes_no_turn() -> None:
+    """It ends an open turn at any age, and says nothing about an unknown one."""
+    desk = a_desk(idempotency_window_s=100)
+    plan = desk.take([source(cancel("gone"), 0, written_at=NOW - 101)], NOW)
+    assert (plan.journal, plan.refused) == ([], [])
+    desk.take([source(turn(), 1)], NOW)
+    assert published(desk.take([source(cancel(), 2, written_at=NOW - 101)], NOW))[-1] == "cancelled"
+
+
 def test_no_reason_quotes_what_was_refused() -> None:
     """Reasons are logged, dead-lettered and shown to readers."""
     desk = a_desk(max_frame_bytes=400)

@@ -282,6 +282,28 @@ def test_a_stopped_loop_does_nothing_more_whatever_is_told_to_it() -> None:
     on_a_bench(test)
 
 
+def test_a_stopped_loop_lets_go_of_whoever_waits_to_deliver() -> None:
+    """An agent that is stuck here would never read again."""
+
+    async def test(bench: Bench) -> None:
+        loop = bench.loop
+        bench.process.producer.holding = True
+        await bench.deliver(turn())
+
+        async def flood() -> None:
+            for _ in range(10_002):
+                await loop.deliver(bench.source(b"x"))
+
+        flooding = asyncio.create_task(flood())
+        await settled()
+        assert not flooding.done()
+        await loop.stop()
+        await settled()
+        assert flooding.done()
+
+    on_a_bench(test)
+
+
 def test_time_ends_turns_that_wait_too_long() -> None:
     """The clock beside the loop notices; the decision is journaled before it has an effect."""
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.gate.graphemes import safe_length
+from topics.graphemes import safe_length
 
 FAMILY = "\U0001f469\u200d\U0001f4bb"
 FLAG = "\U0001f1e9\U0001f1ea"

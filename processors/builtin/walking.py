@@ -1,0 +1,132 @@
+"""Finders of what is written with a bounded number of characters, in one piece or in groups, and can be checked.
+
+A finder tries every place where such a thing could begin, on its own: what it finds there depends on the characters from
+there on and a few before. So it finds the same however a text is cut, and a number beside another hides neither.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator
+from itertools import pairwise
+
+from processors.patterns import Span
+
+
+class Walker(ABC):
+    """Tries every place at which `starts` matches; nothing it finds is longer than `longest` characters."""
+
+    def __init__(self, starts: str, longest: int) -> None:
+        self._starts = re.compile(starts)
+        self._longest = longest
+
+    def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:  # noqa: ARG002 - part of the protocol
+        """Yield what is found at `start` or later, from left to right, none over another."""
+        while (match := self._starts.search(text, start)) is not None:
+            place = match.start()
+            end = self._end(text, place)
+            if end is None:
+                start = place + 1
+            else:
+                yield Span(place, end)
+                start = end
+
+    def open_from(self, text: str, start: int = 0) -> int:
+        """Return the first place at `start` or later from which the rest of `text` could grow into a finding."""
+        start = max(start, len(text) - self._longest)
+        while (match := self._starts.search(text, start)) is not None:
+            if self._is_open(text, match.start()):
+                return match.start()
+            start = match.start() + 1
+        return len(text)
+
+    @abstractmethod
+    def _end(self, text: str, start: int) -> int | None:
+        """Return where the longest finding that begins at `start` ends."""
+
+    @abstractmethod
+    def _is_open(self, text: str, start: int) -> bool:
+        """Return whether all of `text` from `start` on could grow into a finding, or a longer one."""
+
+
+class Grouped(Walker):
+    """Finds numbers of a few known lengths, with or without separators between their characters.
+
+    Args:
+        characters: the class of the characters that count.
+        separators: the class of those that may stand between, at most `gap` in a row.
+        before: what may not stand before a number: look-behinds.
+        lengths: given the first characters (as many as there are), how many a number that begins so can have.
+        check: given all characters, and the sizes of their groups, whether this is such a number.
+        most: the greatest of all lengths.
+        alone: a number is none if one of its characters follows it directly.
+    """
+
+    def __init__(
+        self,
+        *,
+        characters: str,
+        separators: str,
+        gap: int,
+        before: str,
+        lengths: Callable[[str], Collection[int]],
+        check: Callable[[str, tuple[int, ...]], bool],
+        most: int,
+        alone: bool = True,
+    ) -> None:
+        super().__init__(f"{before}{characters}", most * (gap + 1))
+        self._shape = re.compile(f"(?:{characters}{separators}{{0,{gap}}}){{1,{most}}}")
+        self._character = re.compile(characters)
+        self._lengths = lengths
+        self._check = check
+        self._alone = alone
+
+    def _end(self, text: str, start: int) -> int | None:
+        read, ends = self._read(text, start)
+        for length in sorted(self._lengths(read), reverse=True):
+            if length > len(read):
+                continue
+            end = ends[length - 1]
+            if self._alone and self._character.match(text, end):
+                continue
+            if self._check(read[:length], _group_sizes(ends[:length])):
+                return end
+        return None
+
+    def _is_open(self, text: str, start: int) -> bool:
+        read, ends = self._read(text, start)
+        match = self._shape.match(text, start)
+        if match is None or match.end() < len(text):
+            return False
+        # A number that is as long as it can be is open for as long as the next character is not there.
+        least = len(read) + (0 if self._alone and ends[-1] == len(text) else 1)
+        return any(length >= least for length in self._lengths(read))
+
+    def _read(self, text: str, start: int) -> tuple[str, list[int]]:
+        """Return the characters that count from `start` on, and the place behind each."""
+        match = self._shape.match(text, start)
+        raw = match.group() if match else ""
+        counted = [(char, start + index + 1) for index, char in enumerate(raw) if self._character.match(char)]
+        return "".join(char for char, _ in counted), [end for _, end in counted]
+
+
+def _group_sizes(ends: list[int]) -> tuple[int, ...]:
+    """Return how many characters stand together in each group, given the places behind the characters."""
+    sizes = [1]
+    for one, following in pairwise(ends):
+        if following - one == 1:
+            sizes[-1] += 1
+        else:
+            sizes.append(1)
+    return tuple(sizes)
+
+
+def digits_of(text: str) -> str:
+    """Return the digits of `text`: what makes a number the same in all its groupings."""
+    return "".join(char for char in text if char.isdigit())
+
+
+def alphanumerics_of(text: str) -> str:
+    """Return the letters, in capitals, and digits of `text`."""
+    return "".join(char for char in text if char.isalnum()).upper()

@@ -1,0 +1,74 @@
+"""A parsed pattern as expressions for RE2: what matches, and what could still become, or add to, a match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from processors.patterns.edges import Framed, framed_after, framed_before
+from processors.patterns.prefixes import open_texts
+from processors.patterns.tree import Node, Parsed, spell
+
+#: What nothing matches.
+_NEVER = r"[^\x00-\x{10ffff}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Spelt:
+    """A pattern for RE2: its `matches`, and the texts that are `opened` for it.
+
+    With `neighbour`, both begin with the one character before. The `first_` ones are for the beginning of a text, where
+    there is none; what matches there may also begin further on. Of the groups of an expression of matches, the one that
+    took part is the match; without `groups` all of it is.
+    """
+
+    matches: str
+    opened: str
+    neighbour: bool = False
+    first_matches: str = ""
+    first_opened: str = ""
+    groups: int = 0
+    first_groups: int = 0
+
+
+def spelt(parsed: Parsed) -> Spelt:
+    """Return the expressions of a pattern."""
+    if not parsed.before:
+        matches, opened = _with_ends([Framed(parsed.body, "", nothing=True)], parsed)
+        return Spelt("|".join(matches), "|".join(opened), groups=len(matches) if parsed.after else 0)
+    begun = framed_before(parsed.body, parsed.before)
+    inside, opened = _with_ends([one for one in begun if one.neighbour], parsed)
+    first, first_opened = _with_ends([Framed(one.body, "", nothing=True) for one in begun if one.nothing], parsed)
+    behind_any = "|".join(inside) or _NEVER
+    return Spelt(
+        behind_any,
+        "|".join(opened) or _NEVER,
+        neighbour=True,
+        first_matches="|".join([*(rf"\A{one}" for one in first), behind_any]),
+        first_opened="|".join(first_opened) or _NEVER,
+        groups=len(inside),
+        first_groups=len(first),
+    )
+
+
+def _with_ends(begun: Sequence[Framed], parsed: Parsed) -> tuple[list[str], list[str]]:
+    """Return the matches with what stands on both sides, and what is open behind the same neighbours."""
+    matches: list[str] = []
+    opened: list[str] = []
+    for start in begun:
+        ends = framed_after(start.body, parsed.after) if parsed.after else []
+        opened.append(f"{start.neighbour}(?:{_open(start.body, ends)})")
+        if not ends:
+            grouped = f"({spell(start.body)})" if parsed.before else f"(?:{spell(start.body)})"
+            matches.append(f"{start.neighbour}{grouped}")
+        matches += (f"{start.neighbour}({spell(end.body)}){end.behind()}" for end in ends)
+    return matches, opened
+
+
+def _open(body: Node, ends: Sequence[Framed]) -> str:
+    """Return the texts open for `body`: what must stand behind a match is known only with the next character."""
+    opened = f"(?:{spell(open_texts(body))})?"
+    if not ends:
+        return opened
+    newline = r"\n?" if any(end.last_newline for end in ends) else ""
+    return f"(?:{spell(body)}){newline}|{opened}"

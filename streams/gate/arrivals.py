@@ -1,0 +1,83 @@
+"""What follows from frames that arrive: text for the buffer, what of it goes out at once, and the end of an attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streams.gate import entries, events, frames
+from streams.gate.answers import collect
+from streams.gate.entries import AnyEntry
+from streams.gate.limits import MAX_JSON_BYTES_PER_CHAR, excess
+from streams.gate.policy import Policy
+from streams.gate.release import pieces, releasable
+from streams.gate.scan import AnswerScan
+from streams.gate.state import Answer, Turn
+from topics.graphemes import safe_length
+from topics.records import ModelError
+
+
+def arrived(turn: Turn, event: events.Frames, policy: Policy, scan: AnswerScan | None) -> Sequence[AnyEntry]:
+    """Return the entries that follow from frames: at most one failure, or what they add and what of it goes out."""
+    current = [frame for frame in event.frames if (frame.step, frame.attempt) == (turn.step, turn.attempt)]
+    if not current:
+        return ()
+    arrival = frames.plan(turn.answer, current, step=turn.step, attempt=turn.attempt, max_bytes=policy.max_record_bytes)
+    if arrival.error is not None:
+        return (*arrival.entries, _attempt_failed(turn, arrival.error, policy))
+    made: list[AnyEntry] = []
+    answer = turn.answer
+    for entry in arrival.entries:
+        for gated in _gated(turn, answer, entry, policy, scan):
+            made.append(gated)
+            answer = collect(answer, gated)
+    too_much = excess(answer, policy)
+    return (too_much,) if too_much is not None else made
+
+
+def _gated(
+    turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy, scan: AnswerScan | None
+) -> Sequence[entries.Llm]:
+    """Return `entry` with what goes out at once, if the answer is gated in a way that needs no pass."""
+    if policy.mode == "live":
+        return _live(turn, answer, entry, policy)
+    if scan is None or entry.seq is None or turn.request.delivery == "final":
+        return (entry,)
+    release = scan.release(answer, entry.text)
+    if not release or len(entry.text) + len(release) <= policy.max_record_bytes // MAX_JSON_BYTES_PER_CHAR:
+        return (entry.model_copy(update={"release": release}),)
+    return (entry, *releases(turn, release, policy))
+
+
+def releases(turn: Turn, text: str, policy: Policy) -> list[entries.Llm]:
+    """Return `text` as releases in records of their own."""
+    return [
+        entries.Llm(step=turn.step, attempt=turn.attempt, release=piece)
+        for piece in pieces(text, policy.max_record_bytes)
+    ]
+
+
+def _live(turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy) -> Sequence[entries.Llm]:
+    """Return `entry` with what goes out at once, since no chain is declared."""
+    ended = entry.finish_reason is not None
+    if turn.request.delivery == "final" and not answer.released:
+        return (entry.model_copy(update={"settled": ended}),)
+    if answer.verbatim:
+        start = len(answer.released)
+        waiting = answer.text.tail(start) + entry.text
+        live = start + safe_length(waiting, len(waiting), ended=ended)
+        return (entry.model_copy(update={"live": live, "settled": ended}),)
+    # A chain that is gone has let out text of its own; what follows it is spelt out, in records of its own.
+    tail = releasable(str(answer.text.append(entry.text)), str(answer.released), 0, ended=ended)
+    if tail is None or not (tail or ended):
+        return (entry,)
+    spelt = releases(turn, tail, policy)
+    spelt[-1] = spelt[-1].model_copy(update={"settled": ended})
+    return (entry, *spelt)
+
+
+def _attempt_failed(turn: Turn, error: ModelError, policy: Policy) -> entries.Llm:
+    again = error.retryable and turn.attempt + 1 < policy.max_attempts
+    keeps = not turn.released_offset or policy.on_retry == "reset"
+    return entries.Llm(
+        step=turn.step, attempt=turn.attempt, failed=entries.CallFailure(error=error.type, retry=again and keeps)
+    )

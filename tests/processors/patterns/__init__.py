@@ -1,0 +1,3 @@
+"""Patterns, and what is found with them."""
+
+from __future__ import annotations

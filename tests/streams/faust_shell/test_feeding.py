@@ -1,0 +1,121 @@
+"""Agents hand records on and acknowledge nothing; only new work waits for room."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+from streams.faust_shell.feeding import feed
+from streams.sources import Source
+from topics import names
+
+Agent = Callable[[Any], Awaitable[None]]
+
+
+class Stream:
+    """A stream of events; `broken` ends it with an error."""
+
+    def __init__(self, *offsets: int, broken: bool = False) -> None:
+        self._offsets = offsets
+        self._broken = broken
+        self.acknowledges = True
+
+    def noack(self) -> Stream:
+        """Leave acknowledging to others."""
+        self.acknowledges = False
+        return self
+
+    async def events(self) -> AsyncIterator[Any]:
+        """Yield an event for each offset."""
+        for offset in self._offsets:
+            message = SimpleNamespace(
+                topic="t", partition=3, offset=offset, value=b"v%d" % offset, timestamp=1_800_000_000.0
+            )
+            yield SimpleNamespace(message=message, ack=lambda: None)
+        if self._broken:
+            raise ConnectionError("the stream broke")
+
+
+class Stage:
+    """An app with agents, and the worker that they feed."""
+
+    def __init__(self) -> None:
+        self.agents: dict[str, Agent] = {}
+        self.taken: list[Source] = []
+        self.fatal: list[BaseException] = []
+        self.full = False
+        self.rebalancing = False
+        self.connection = None
+        self.watching: list[Any] = []
+        feed(cast("Any", self), self, self.fatal.append, patient=names.REQUESTS, urgent=names.FRAMES)
+
+    def task(self, run: Any) -> None:
+        """Note a task of the app."""
+        self.watching.append(run)
+
+    def source(self, topic: names.Topic) -> names.Topic:
+        """Return the topic."""
+        return topic
+
+    def agent(self, topic: names.Topic, name: str) -> Callable[[Agent], None]:
+        """Note an agent."""
+        assert topic.name == name
+
+        def register(agent: Agent) -> None:
+            self.agents[name] = agent
+
+        return register
+
+    async def deliver(self, source: Source) -> None:
+        """Take a record."""
+        self.taken.append(source)
+
+
+async def test_records_are_handed_on_as_they_are_and_streams_acknowledge_nothing() -> None:
+    """Topic, place and value; the acknowledgement goes with them."""
+    stage, stream = Stage(), Stream(5, 6)
+    await stage.agents["frames"](stream)
+    assert [(one.topic, one.partition, one.offset, one.value) for one in stage.taken] == [
+        (names.FRAMES, 3, 5, b"v5"),
+        (names.FRAMES, 3, 6, b"v6"),
+    ]
+    assert not stream.acknowledges
+
+
+async def test_only_the_patient_topic_waits_while_the_worker_is_full() -> None:
+    """Frames are what a full worker waits for."""
+    stage = Stage()
+    stage.full = True
+    await stage.agents["frames"](Stream(1))
+    assert len(stage.taken) == 1
+    waiting = asyncio.create_task(cast("Any", stage.agents["requests"](Stream(2))))
+    await asyncio.sleep(0.05)
+    assert len(stage.taken) == 1
+    stage.full = False
+    await waiting
+    assert [one.offset for one in stage.taken] == [1, 2]
+
+
+async def test_a_rebalance_ends_the_wait_for_room() -> None:
+    """What was read must be acknowledged before partitions can move."""
+    stage = Stage()
+    stage.full = True
+    waiting = asyncio.create_task(cast("Any", stage.agents["requests"](Stream(2))))
+    await asyncio.sleep(0.01)
+    stage.rebalancing = True
+    await waiting
+    assert [one.offset for one in stage.taken] == [2]
+
+
+async def test_a_stream_that_breaks_ends_the_process() -> None:
+    """Faust would start the agent again, one record further on."""
+    stage = Stage()
+    await stage.agents["requests"](Stream(1, broken=True))
+    assert [type(exc) for exc in stage.fatal] == [ConnectionError]
+
+
+def test_the_consumer_is_watched() -> None:
+    """A consumer may die in silence."""
+    assert len(Stage().watching) == 1
