@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from processors.patterns import Pattern, Span
 
 
+def any_case(text: str) -> str:
+    """Return the pattern of `text` in capitals, small letters, or both."""
+    return "".join(f"[{char.lower()}{char.upper()}]" if char.isalpha() else re.escape(char) for char in text)
+
+
 def _anything(_: str) -> bool:
     return True
 

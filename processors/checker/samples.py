@@ -156,7 +156,7 @@ def _one_of(members: Any) -> str:
 def _fits(char: str, member: tuple[Any, Any]) -> bool:
     kind, value = member
     if kind is op.LITERAL:
-        return ord(char) == value
+        return bool(ord(char) == value)
     if kind is op.RANGE:
         return bool(value[0] <= ord(char) <= value[1])
     fits = {
@@ -167,4 +167,4 @@ def _fits(char: str, member: tuple[Any, Any]) -> bool:
         op.CATEGORY_WORD: char.isalnum() or char == "_",
         op.CATEGORY_NOT_WORD: not (char.isalnum() or char == "_"),
     }
-    return bool(fits.get(value, False))
+    return fits.get(value, False)

@@ -18,6 +18,8 @@ _NOTABLE_S = 0.003
 _EXPONENTIAL = 4.0
 _POLYNOMIAL = 1.5
 _MOST = 300
+#: After so many notable ones the worst of them will do.
+_ENOUGH = 20
 #: What no pattern can make a match of, as a rule.
 _DEAD_ENDS = ("\x00", "\n!")
 _UNITS = (
@@ -43,17 +45,22 @@ class Slow:
 
 
 def slowest(
-    call: Callable[[str], object], samples: Iterable[str], seed: int, give_up: Callable[[], bool]
+    call: Callable[[str], object], samples: Iterable[str], *, seed: int, limit_s: float, give_up: Callable[[], bool]
 ) -> Slow | None:
-    """Return the first repetition on which `call` is slower than its length explains, or the worst of powers."""
+    """Return the first repetition on which a long answer would take `call` more than `limit_s`, or else the worst.
+
+    Only such count on which it is slower than their length explains.
+    """
+    tries = _ENOUGH
     worst: Slow | None = None
     for before, unit, after in _pumps(samples, seed):
         found = _measure(call, before, unit, after)
-        if found is not None and found.foretold_s is None:
+        if found is not None and (found.foretold_s is None or found.foretold_s > limit_s):
             return found
+        tries -= found is not None
         if found is not None and (worst is None or (found.foretold_s or 0) > (worst.foretold_s or 0)):
             worst = found
-        if give_up():
+        if give_up() or not tries:
             break
     return worst
 

@@ -37,7 +37,7 @@ _MOST_MIXED = 120
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One check of member number `member`, or of the chain (None). `careful`: do not make texts grow."""
+    """One check of member number `member`, or of the chain (None). `careful`: spare it what may go on for long."""
 
     what: What
     member: int | None
@@ -87,6 +87,9 @@ class Stages:
         suggested = _suggested(self._reached, seed)
         self._texts = (*built_in(), *code_texts(suggested), *given)
         self._readings: dict[int | None, list[Reading]] = {}
+        #: Whom to spare the texts that go on for long.
+        self._careful: set[int | None] = set()
+        self._short_of_time: set[int | None] = set()
 
     def setup(self) -> Setup:
         """Return what there is to check."""
@@ -106,6 +109,8 @@ class Stages:
     def run(self, stage: Stage) -> Iterator[Finding | Measure]:
         """Do one stage."""
         self._meter.begin(self._budget_s)
+        if stage.careful:
+            self._careful.add(stage.member)
         match stage.what:
             case "speed":
                 return self._speed(stage.member or 0)
@@ -143,9 +148,12 @@ class Stages:
             judge = self._judge(member)
             readings: list[Reading] = []
             for index, text in enumerate(self._texts):
+                if text.source == "code" and member in self._careful:
+                    continue
                 self._meter.at_text(index)
-                readings.append(read(judge, text, self._declared(member) or 0))
+                readings.append(read(judge, text, self._declared(member) or 0, index))
                 if self._meter.out_of_time:
+                    self._short_of_time.add(member)
                     break
             self._readings[member] = readings
         return self._readings[member]
@@ -158,9 +166,12 @@ class Stages:
         found = slowest(
             lambda text: judge(text, complete=True),
             [sample for pattern, flags in reached.patterns for sample in made.samples(pattern, flags)],
-            self._seed,
-            lambda: self._meter.out_of_time,
+            seed=self._seed,
+            limit_s=self._members[member].timeout_s,
+            give_up=lambda: self._meter.out_of_time,
         )
+        if found is not None and found.foretold_s is None:
+            self._careful |= {member, None}
         if found is not None:
             yield wording.slow(self._members[member], found)
         endless = sum(made.is_endless(pattern, flags) for pattern, flags in reached.patterns)
@@ -174,12 +185,12 @@ class Stages:
         declared = self._declared(member)
         readings = self._read(member)
         name = self._name(member)
-        if len(readings) < len(self._texts):
+        if member in self._short_of_time:
             yield wording.incomplete(name, len(readings), len(self._texts))
         yield from self._throws(member, readings)
         if declared is not None:
             yield from self._rejects(member, readings)
-        worst = self._worst(member, readings, careful=stage.careful)
+        worst = self._worst(member, readings)
         need = worst.need if worst is not None else 0
         unbounded = need >= UNBOUNDED
         yield Measure(name, declared, None if unbounded else need, unbounded, scans=self._scans(member))
@@ -192,7 +203,7 @@ class Stages:
         else:
             yield from self._frames(member, readings, declared)
 
-    def _worst(self, member: int | None, readings: Sequence[Reading], *, careful: bool) -> Case | None:
+    def _worst(self, member: int | None, readings: Sequence[Reading]) -> Case | None:
         """Return the split that needs the widest window, of the texts and of what they can be made to grow into."""
         memo = self._memo(member)
         judge = self._judge(member)
@@ -201,8 +212,8 @@ class Stages:
         for reading in needy[:_WORST]:
             head, whole = worst_pair(memo, reading)
             case = Case(reading.text, head, whole, reading.need)
-            if not careful and not self._meter.out_of_time:
-                self._meter.at_text(self._texts.index(reading.text))
+            if member not in self._careful and not self._meter.out_of_time:
+                self._meter.at_text(reading.index)
                 case = grow(case, lambda head, whole: need_of(judge, head, whole))
             if worst is None or case.need > worst.need:
                 worst = case
@@ -245,8 +256,8 @@ class Stages:
     def _frames(self, member: int | None, readings: Sequence[Reading], declared: int) -> Iterator[Finding]:
         """Let every text come character by character and in random pieces: only a chain that is not steady leaks now."""
         judge = self._judge(member)
-        for index, reading in enumerate(readings):
-            self._meter.at_text(index)
+        for reading in readings:
+            self._meter.at_text(reading.index)
             text = reading.text.text
             for cuts in (range(1, len(text) + 1), *self._cuts(reading)):
                 if leaks_by_frames(judge, text, cuts, declared):
@@ -344,8 +355,8 @@ class Stages:
         most: Case | None = None
         memo = self._memo(member)
         done = 0
-        for index, reading in enumerate(readings):
-            self._meter.at_text(index)
+        for reading in readings:
+            self._meter.at_text(reading.index)
             found = scanning.read(reading, self._cuts(reading))
             done += 1
             if found.threw is not None:
@@ -359,7 +370,7 @@ class Stages:
                 most = Case(reading.text, found.held_at, found.held_at, found.held)
             if self._meter.out_of_time:
                 break
-        if self._meter.out_of_time and done < len(self._texts):
+        if self._meter.out_of_time and done < len(readings):
             yield wording.incomplete(name, done, len(self._texts))
         if threw:
             thrown, text = min(threw, key=lambda one: one[0].length)
@@ -367,7 +378,7 @@ class Stages:
         example = shortest(examples)
         if example is not None:
             yield wording.scanner(name, example)
-        elif most is not None and most.need and member is not None and not stage.careful:
+        elif most is not None and most.need and member is not None and member not in self._careful:
             held = grow(most, lambda head, _: scanning.held(head))
             if held.need >= UNBOUNDED:
                 yield wording.holds_back(name, Example(most.text, 0, most.head, most.head))

@@ -51,9 +51,8 @@ def unsteady(
     """Return what the verdicts of a chain depend on besides the text, for the shortest prefix where that shows."""
     rng = random.Random(seed)  # noqa: S311 - the same cases each time
     found: list[tuple[int, Reading, bool]] = []
-    for index in range(len(readings) - 1, -1, -1):
-        meter.at_text(index)
-        reading = readings[index]
+    for reading in reversed(readings):
+        meter.at_text(reading.index)
         context = _another(rng)
         for length, complete in _prefixes(reading, rng):
             outcome = judge(reading.text.text[:length], complete=complete, context=context)
@@ -83,8 +82,8 @@ def _by_clock(
     now = time.time()
     for shift in _SHIFTS_S:
         with clock_at(now + shift, namespaces):
-            for index, reading in enumerate(readings):
-                meter.at_text(index)
+            for reading in readings:
+                meter.at_text(reading.index)
                 length = len(reading.text.text)
                 if hash(said(judge(reading.text.text, complete=True))) != reading.wholes[length]:
                     return Unsteady(reading.text, length, ("clock",))

@@ -193,10 +193,13 @@ def _stopped(state: _State, meter: Meter, limit_s: float | None) -> None:
         state.findings.append(found)
     state.current = None
     state.stages.remove(stage)
-    if stage.what == "window" and not stage.careful:
-        # It may be a text that was made to grow.
-        state.stages.insert(0, replace(stage, careful=True))
-        return
+    if not stage.careful:
+        # It may have been a text that was made to go on for long: be careful from now on, and try again.
+        shared = (stage.member, None)
+        state.stages = [replace(one, careful=True) if one.member in shared else one for one in state.stages]
+        if stage.what == "window":
+            state.stages.insert(0, replace(stage, careful=True))
+            return
     state.done += 1
     if stage.what in ("window", "steady"):
         left = [one for one in state.stages if one.member is not None and one.member != stage.member]

@@ -21,7 +21,7 @@ from streams.gate.release import releasable
 
 @dataclass(slots=True)
 class Reading:
-    """What a chain made of one text: each list has an entry for each length of a prefix, from 0.
+    """What a chain made of text number `index` of all: each list has an entry for each length of a prefix, from 0.
 
     `base` is what the longest approved whole is settled as, and `common[n]` how many characters of it all wholes of `n`
     or more characters begin with (-1: none of them is approved). `needs[n]` is the window that the prefix pass at `n`
@@ -29,6 +29,7 @@ class Reading:
     """
 
     text: Text
+    index: int = 0
     base: str = ""
     common: list[int] = field(default_factory=list)
     wholes: list[int] = field(default_factory=list)
@@ -47,9 +48,9 @@ class Reading:
         return max(self.needs, default=0)
 
 
-def read(judge: Judge, text: Text, window: int) -> Reading:
+def read(judge: Judge, text: Text, window: int, index: int = 0) -> Reading:
     """Run a chain on each prefix of a text: as whole answers from the longest, then as prefixes, character by character."""
-    reading = Reading(text)
+    reading = Reading(text, index)
     _read_wholes(judge, reading)
     for length in range(len(text.text) + 1):
         outcome = judge(text.text[:length], complete=False)

@@ -13,6 +13,7 @@ from typing import Protocol
 from streams.gate.rope import Rope
 from streams.gate.state import Answer
 from topics.graphemes import safe_length
+from topics.text import well_formed
 
 
 class Scanner(Protocol):
@@ -48,13 +49,10 @@ class AnswerScan:
         return waiting[: safe_length(waiting, len(waiting))]
 
     def _begin(self, answer: Answer) -> None:
+        self._scanner = None
         self._certain = Rope()
-        self._out = str(answer.released)
         self._silent = False
-        try:
-            self._scanner = self._open()
-        except Exception:  # noqa: BLE001 - an operator's code may raise anything
-            self._silent = True
+        self._out = str(answer.released)
         self._feed(str(answer.text))
 
     def _agrees(self) -> bool:
@@ -68,9 +66,16 @@ class AnswerScan:
         return not self._out
 
     def _feed(self, text: str) -> None:
-        if self._scanner is None or self._silent or not text:
+        if self._silent:
             return
         try:
-            self._certain = self._certain.append(self._scanner.feed(text))
-        except Exception:  # noqa: BLE001 - an operator's code may raise anything
+            if self._scanner is None:
+                self._scanner = self._open()
+            certain = self._scanner.feed(text) if text else ""
+        except (Exception, SystemExit):  # noqa: BLE001 - an operator's code may raise anything
+            self._silent = True
+            return
+        if isinstance(certain, str):
+            self._certain = self._certain.append(str(well_formed(certain)))
+        else:
             self._silent = True

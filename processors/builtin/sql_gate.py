@@ -1,0 +1,85 @@
+"""A gate for SQL that a model wrote: single statements that only read what may be read, or the answer is refused."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from processors.builtin.sql.find import Finder
+from processors.builtin.sql.permits import Columns, Functions, Tables
+from processors.contracts import Answer
+from processors.errors import DeclarationError
+from processors.verdicts import Pass, Reject
+
+if TYPE_CHECKING:
+    from processors.builtin.sql.rules import SqlJudge
+
+_RULES = "processors.builtin.sql.rules"
+
+
+class SqlGate:
+    """An output processor that judges whole answers: text, refusal and the arguments of tool calls."""
+
+    kind = "output"
+    timeout_s = 30.0
+
+    def __init__(self, name: str, judge: SqlJudge, *, version: str) -> None:
+        self.name = name
+        self.version = version
+        self._judge = judge
+
+    def process(self, answer: Answer) -> Pass | Reject:
+        """Return `Reject` with the name of the first rule that is broken, or let everything pass."""
+        finder = Finder(self._judge.judge)
+        rule = finder.text(answer.text) or finder.text(answer.refusal or "")
+        for call in answer.tool_calls:
+            rule = rule or finder.json(call.arguments)
+        return Pass() if rule is None else Reject(rule)
+
+
+def sql_gate(
+    *,
+    tables: Iterable[str] | None = None,
+    columns: Iterable[str] | None = None,
+    functions: Iterable[str] | None = None,
+    dialect: str | None = None,
+    max_rows: int | None = None,
+    name: str = "sql-gate",
+    version: str = "1",
+) -> SqlGate:
+    """Return an output processor that rejects answers with SQL in them that is not permitted.
+
+    SQL is found in fences, inline code, sentences, JSON and tool calls. Permitted is a single statement that reads
+    (`SELECT`, `WITH`, `VALUES`; `EXPLAIN` of one; `DESCRIBE` of a permitted table; `SHOW` where everything may be read)
+    and locks nothing. What looks like SQL and cannot be read is rejected.
+
+    Args:
+        tables: names of tables that may be read, as they are to be written: `orders`, `sales.orders`, `sales.*`. None is
+            any.
+        columns: names of columns: `name` of any table, `users.name`, `users.*`. None is any.
+        functions: names of functions that may be called. None is all but those that reach files, servers or other
+            statements, wait, or change something; these never may.
+        dialect: the database's, by sqlglot's name (`postgres`, `mysql`, `tsql`, ...). Without one, what databases read
+            differently is rejected.
+        max_rows: a `LIMIT` of at most this is required.
+
+    A rejection's reason is the rule's name alone: `not-read-only`, `several-statements`, `table-not-permitted`,
+    `column-not-permitted`, `function-not-permitted`, `too-many-rows`, `locks-rows`, `unreadable-sql`, `ambiguous-sql`,
+    `sql-too-long`, `too-much-sql`.
+
+    Raises:
+        DeclarationError: an argument cannot be, or the extra `builtin` is not installed.
+    """
+    if max_rows is not None and (type(max_rows) is not int or max_rows < 1):
+        raise DeclarationError("sql_gate: max_rows must be an int, 1 or more, or None")
+    try:
+        rules = importlib.import_module(_RULES)
+    except ModuleNotFoundError as error:
+        if error.name != "sqlglot":
+            raise
+        raise DeclarationError(
+            "sql_gate needs an extra that is not installed: pip install 'turngate[builtin]'"
+        ) from error
+    judge: SqlJudge = rules.SqlJudge(Tables(tables), Columns(columns), Functions(functions), dialect, max_rows)
+    return SqlGate(name, judge, version=version)
