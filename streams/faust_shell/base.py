@@ -20,6 +20,8 @@ from topics.connection import Connection
 from topics.names import JournalRole, Names, Topic
 
 COMMIT_INTERVAL_S = 0.5
+#: Batches that may wait for an agent before a partition is fetched no more; each holds what one fetch brought.
+BUFFERED_BATCHES = 32
 PRODUCER_TIMEOUT_S = 20.0
 
 
@@ -103,5 +105,6 @@ class JournalApp(faust.App):
             value_type=bytes,
             key_serializer="raw",
             value_serializer="raw",
+            maxsize=BUFFERED_BATCHES,
             partitions=self._settings.partitions,
         )

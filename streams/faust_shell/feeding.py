@@ -59,14 +59,20 @@ def _agent(
     async def take_in(stream: Any) -> None:
         try:
             async for event in stream.noack().events():
-                await room()
-                message = event.message
-                source = Source(topic, message.partition, message.offset, message.value, event.ack, message.timestamp)
-                await worker.deliver(source)
-                progress.delivered((message.topic, message.partition), message.offset)
+                batch = event.message
+                for record in batch.records:
+                    await room()
+                    ack = event.ack if record is batch.records[-1] else _not_yet
+                    written_at = record.timestamp / 1000.0
+                    await worker.deliver(Source(topic, record.partition, record.offset, record.value, ack, written_at))
+                progress.delivered((batch.topic, batch.partition), batch.offset)
         except asyncio.CancelledError:
             raise
         except Exception as exc:  # noqa: BLE001 - Faust would restart the agent, one record further on
             fatal(exc)
 
     app.agent(app.source(topic), name=topic.name)(take_in)
+
+
+def _not_yet() -> None:
+    """Acknowledge nothing: a batch is acknowledged with its last record."""

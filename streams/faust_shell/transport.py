@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from faust.transport.consumer import RecordMap
 from faust.transport.drivers import aiokafka as driver
-from faust.types import TP
+from faust.types import TP, Message
+from faust.types.tuples import ConsumerMessage
 
 #: How long the broker may hold a fetch while it has nothing, in milliseconds. Faust hard-codes 1,500, and a broker that
 #: does not wake on data makes every quiet partition pay it.
@@ -24,8 +26,17 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return consumer
 
 
+class Batch(ConsumerMessage):
+    """All records that one fetch brought from one partition, as one message to Faust.
+
+    It has the place of the last of them, so that acknowledging it acknowledges all. `records` are in offset order.
+    """
+
+    records: Sequence[Any] = ()
+
+
 class Consumer(driver.Consumer):
-    """Faust's consumer for agents that acknowledge each partition's records strictly in offset order."""
+    """Faust's consumer for agents that take batches, and acknowledge each partition's strictly in offset order."""
 
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -40,6 +51,58 @@ class Consumer(driver.Consumer):
             await asyncio.sleep(0)
             return {}
         return await super()._getmany(snapshot, timeout)
+
+    async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, Message]]:  # noqa: ASYNC109 - Faust's
+        """Fetch, and yield what came: journal records one by one, as recovery wants them, and sources in batches.
+
+        Faust spends some 0.3 ms on every message that it delivers: a wait, a task and several futures.
+        """
+        records, active = await self._wait_next_records(timeout)
+        generation = self.app.consumer_generation_id
+        if records is None or self.should_stop:
+            return
+        if not self.flow_active:
+            await self._seek_back()
+            return
+        for tp, found in records.items():
+            if self._moved_on(generation):
+                return
+            if active is None or tp in active or tp in self._buffered_partitions:
+                for message in self._messages(tp, found):
+                    yield tp, message
+
+    def _messages(self, tp: TP, records: Sequence[Any]) -> Iterator[Message]:
+        if self._is_changelog_tp(tp):
+            yield from (self._to_message(tp, record) for record in records)
+            return
+        read: int | None = self._read_offset.get(tp)
+        new = [record for record in records if read is None or record.offset >= read]
+        if new:
+            last = new[-1]
+            batch = Batch(
+                last.topic,
+                last.partition,
+                last.offset,
+                last.timestamp / 1000.0,
+                last.timestamp_type,
+                None,
+                None,
+                b"",
+                None,
+                tp=tp,
+                generation_id=self.app.consumer_generation_id,
+            )
+            batch.records = new
+            yield batch
+
+    def _moved_on(self, generation: int) -> bool:
+        """Return whether a rebalance began while records were being yielded: it seeks back to what was committed."""
+        return not self.flow_active or self.app.consumer_generation_id != generation
+
+    async def _seek_back(self) -> None:
+        """Undo a fetch that came while the flow was stopped: its records must be fetched again."""
+        with contextlib.suppress(Exception):  # the rebalance that stopped the flow seeks too, and reports
+            await self.perform_seek()
 
     def _new_offset(self, tp: TP) -> int | None:
         # In-order acknowledgement makes the last acknowledged record the answer. Faust's own search for consecutive

@@ -15,12 +15,16 @@ Agent = Callable[[Any], Awaitable[None]]
 
 
 class Stream:
-    """A stream of events; `broken` ends it with an error."""
+    """A stream of batches, each the offsets of its records; `broken` ends it with an error.
 
-    def __init__(self, *offsets: int, broken: bool = False) -> None:
-        self._offsets = offsets
+    `acked` collects the offsets of the batches that were acknowledged.
+    """
+
+    def __init__(self, *batches: list[int], broken: bool = False) -> None:
+        self._batches = batches
         self._broken = broken
         self.acknowledges = True
+        self.acked: list[int] = []
 
     def noack(self) -> Stream:
         """Leave acknowledging to others."""
@@ -28,12 +32,15 @@ class Stream:
         return self
 
     async def events(self) -> AsyncIterator[Any]:
-        """Yield an event for each offset."""
-        for offset in self._offsets:
-            message = SimpleNamespace(
-                topic="t", partition=3, offset=offset, value=b"v%d" % offset, timestamp=1_800_000_000.0
-            )
-            yield SimpleNamespace(message=message, ack=lambda: None)
+        """Yield an event for each batch."""
+        for batch in self._batches:
+            records = [
+                SimpleNamespace(partition=3, offset=offset, value=b"v%d" % offset, timestamp=1_800_000_000_000)
+                for offset in batch
+            ]
+            last = batch[-1]
+            message = SimpleNamespace(topic="t", partition=3, offset=last, records=records)
+            yield SimpleNamespace(message=message, ack=lambda last=last: self.acked.append(last))
         if self._broken:
             raise ConnectionError("the stream broke")
 
@@ -74,23 +81,37 @@ class Stage:
 
 
 async def test_records_are_handed_on_as_they_are_and_streams_acknowledge_nothing() -> None:
-    """Topic, place and value; the acknowledgement goes with them."""
-    stage, stream = Stage(), Stream(5, 6)
+    """Topic, place, value and time, one by one."""
+    stage, stream = Stage(), Stream([5, 6], [7])
     await stage.agents["frames"](stream)
-    assert [(one.topic, one.partition, one.offset, one.value) for one in stage.taken] == [
-        (names.FRAMES, 3, 5, b"v5"),
-        (names.FRAMES, 3, 6, b"v6"),
+    assert [(one.topic, one.partition, one.offset, one.value, one.written_at) for one in stage.taken] == [
+        (names.FRAMES, 3, 5, b"v5", 1_800_000_000.0),
+        (names.FRAMES, 3, 6, b"v6", 1_800_000_000.0),
+        (names.FRAMES, 3, 7, b"v7", 1_800_000_000.0),
     ]
     assert not stream.acknowledges
+    assert stream.acked == []
+
+
+async def test_a_batch_is_acknowledged_with_its_last_record() -> None:
+    """One acknowledgement stands for the whole batch, so the records before the last must give none."""
+    stage, stream = Stage(), Stream([5, 6], [7])
+    await stage.agents["frames"](stream)
+    stage.taken[0].ack()
+    assert stream.acked == []
+    stage.taken[1].ack()
+    assert stream.acked == [6]
+    stage.taken[2].ack()
+    assert stream.acked == [6, 7]
 
 
 async def test_only_the_patient_topic_waits_while_the_worker_is_full() -> None:
     """Frames are what a full worker waits for."""
     stage = Stage()
     stage.full = True
-    await stage.agents["frames"](Stream(1))
+    await stage.agents["frames"](Stream([1]))
     assert len(stage.taken) == 1
-    waiting = asyncio.create_task(cast("Any", stage.agents["requests"](Stream(2))))
+    waiting = asyncio.create_task(cast("Any", stage.agents["requests"](Stream([2]))))
     await asyncio.sleep(0.05)
     assert len(stage.taken) == 1
     stage.full = False
@@ -102,7 +123,7 @@ async def test_a_rebalance_ends_the_wait_for_room() -> None:
     """What was read must be acknowledged before partitions can move."""
     stage = Stage()
     stage.full = True
-    waiting = asyncio.create_task(cast("Any", stage.agents["requests"](Stream(2))))
+    waiting = asyncio.create_task(cast("Any", stage.agents["requests"](Stream([2]))))
     await asyncio.sleep(0.01)
     stage.rebalancing = True
     await waiting
@@ -112,7 +133,7 @@ async def test_a_rebalance_ends_the_wait_for_room() -> None:
 async def test_a_stream_that_breaks_ends_the_process() -> None:
     """Faust would start the agent again, one record further on."""
     stage = Stage()
-    await stage.agents["requests"](Stream(1, broken=True))
+    await stage.agents["requests"](Stream([1], broken=True))
     assert [type(exc) for exc in stage.fatal] == [ConnectionError]
 
 

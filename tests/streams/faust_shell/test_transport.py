@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,7 +13,7 @@ from faust.transport.consumer import ThreadDelegateConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from faust.types import TP
 
-from streams.faust_shell.transport import FETCH_WAIT_MS, Consumer, ConsumerThread, IdempotentProducer, Producer
+from streams.faust_shell.transport import FETCH_WAIT_MS, Batch, Consumer, ConsumerThread, IdempotentProducer, Producer
 
 HERE, THERE = TP("requests", 0), TP("frames", 0)
 
@@ -127,3 +128,85 @@ def test_producers_wait_for_all_replicas_and_are_idempotent_where_they_may(
 ) -> None:
     """An acknowledged journal record must outlive the broker that acknowledged it."""
     assert kind._settings_extra(kind.__new__(kind)) == {"acks": "all", "enable_idempotence": idempotent}
+
+
+class Fetched:
+    """Stands for what `getmany` asks of its base class, with records of two topics."""
+
+    def __init__(self) -> None:
+        self.consumer = Consumer.__new__(Consumer)
+        self.app = SimpleNamespace(consumer_generation_id=7, tables=SimpleNamespace(changelog_topics={"journal"}))
+        state: dict[str, Any] = {
+            "app": self.app,
+            "flow_active": True,
+            "_stopped": asyncio.Event(),
+            "_crashed": asyncio.Event(),
+            "_read_offset": {},
+            "_buffered_partitions": set(),
+            "_wait_next_records": self._records,
+        }
+        for name, value in state.items():
+            setattr(self.consumer, name, value)
+        self.active: set[TP] | None = {HERE, JOURNAL}
+
+    async def _records(self, _: float) -> Any:
+        journal = [_record("journal", 0, offset) for offset in (1, 2)]
+        return {HERE: [_record("requests", 0, offset) for offset in (4, 5, 6)], JOURNAL: journal}, self.active
+
+    async def messages(self) -> list[Any]:
+        """Return what is yielded."""
+        return [message async for _, message in self.consumer.getmany(1.0)]
+
+
+JOURNAL = TP("journal", 0)
+
+
+def _record(topic: str, partition: int, offset: int) -> Any:
+    return SimpleNamespace(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=1_800_000_000_000,
+        timestamp_type=0,
+        headers=(),
+        key=b"k",
+        value=b"v",
+        checksum=None,
+        serialized_key_size=1,
+        serialized_value_size=1,
+    )
+
+
+async def test_sources_come_in_batches_and_the_journal_record_by_record() -> None:
+    """A batch has the place of its last record; recovery counts single records."""
+    batch, *journal = await Fetched().messages()
+    assert isinstance(batch, Batch)
+    assert (batch.topic, batch.offset, batch.generation_id) == ("requests", 6, 7)
+    assert [record.offset for record in batch.records] == [4, 5, 6]
+    assert [(message.topic, message.offset) for message in journal] == [("journal", 1), ("journal", 2)]
+
+
+async def test_records_that_were_delivered_before_are_left_out_of_a_batch() -> None:
+    """A fetch from before a seek may bring them once more."""
+    fetched = Fetched()
+    fetched.consumer._read_offset[HERE] = 6
+    batch, *_ = await fetched.messages()
+    assert [record.offset for record in batch.records] == [6]
+
+
+async def test_a_paused_partition_yields_nothing_unless_its_queue_was_full() -> None:
+    """What a full queue holds back was fetched on purpose; what a pause holds back is fetched again later."""
+    fetched = Fetched()
+    fetched.active = {JOURNAL}
+    assert not any(isinstance(message, Batch) for message in await fetched.messages())
+    fetched.consumer._buffered_partitions.add(HERE)
+    assert any(isinstance(message, Batch) for message in await fetched.messages())
+
+
+async def test_a_rebalance_in_between_ends_the_batch_run() -> None:
+    """What was not yielded yet is fetched again from what was committed."""
+    fetched = Fetched()
+    yielding = fetched.consumer.getmany(1.0)
+    await anext(yielding)
+    fetched.app.consumer_generation_id = 8
+    assert [message async for message in yielding] == []
