@@ -1,4 +1,4 @@
-"""Try a chain of output processors in a test: no broker, no worker, one call."""
+"""Try a chain of output processors in a test, or check what it promises: no broker, no worker, one call."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from processors.checker import CheckReport, Options, check, given_texts
 from processors.deps import Deps
 from streams.chains import InlineChainRunner
 from streams.gate.policy import Policy
@@ -49,6 +50,29 @@ def run_gate(
     if window is not None:
         deps = Deps(output_processors=deps.output_processors, window=window)
     return _in_own_loop(deps, frames)
+
+
+def check_promise(
+    chain: Deps | Sequence[object],
+    texts: Iterable[str] = (),
+    *,
+    window: Literal["widest", "sum"] | None = None,
+    seed: int = 0,
+    limit_s: float = 5.0,
+) -> CheckReport:
+    """Look for a split of a text that breaks what a chain promises, as `turngate processors check` does.
+
+    `chain` is a `Deps` or a list of output processors, `texts` come beside those that are built in. `report.ok` says that
+    nothing is wrong, `report.findings` what is (`processors.checker.Finding`), `report.members` which windows hold. A
+    call that takes longer than `limit_s` seconds counts as hanging. The chain runs in a forked process.
+
+    Raises:
+        DepsError: the chain is no list of output processors.
+        CheckerError: this system cannot fork processes.
+    """
+    deps = chain if isinstance(chain, Deps) else Deps(output_processors=chain)
+    options = Options(texts=given_texts(texts), window=window, seed=seed, limit_s=limit_s)
+    return check(lambda: deps, options)
 
 
 def gate_policy(deps: Deps) -> Policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection
 
@@ -83,6 +84,11 @@ FORMATS: tuple[Format, ...] = (
 )
 
 _LEAST_BITS_PER_CHAR = 3.0
+#: So much of what is assigned is looked at.
+_READ = 256
+_ASSIGNS = re.compile(":=|=>|=|:")
+#: A name in a program.
+_ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z")
 _NAMES = (
     "api[_-]?key",
     "access[_-]?key",
@@ -99,15 +105,12 @@ _NAMES = (
 
 def _is_random(found: str) -> bool:
     """Return whether what is assigned looks like nobody's words: letters and digits, and many different ones."""
-    value = found[-_MOST_VALUE:].split("=")[-1].split(":")[-1].strip(" \t\"'>")
-    if value.isalpha() or value.isdigit():
+    value = _ASSIGNS.split(found, maxsplit=1)[-1].strip(" \t\"'")[:_READ]
+    if _ATTRIBUTE.match(value) or not (any(map(str.isalpha, value)) and any(map(str.isdigit, value))):
         return False
     counts = Counter(value).values()
     bits = -sum(count / len(value) * math.log2(count / len(value)) for count in counts)
     return bits >= _LEAST_BITS_PER_CHAR
-
-
-_MOST_VALUE = 256
 
 
 def _name(pattern: str) -> str:
@@ -119,7 +122,7 @@ def _name(pattern: str) -> str:
 ASSIGNED = Format(
     "SECRET",
     f"(?:[A-Za-z0-9]{{1,20}}[_-]){{0,2}}(?:{'|'.join(_name(name) for name in _NAMES)}){_NAME_END}"
-    f"([A-Za-z0-9+/_~.!@#$%^&*-]{{16,{_MOST_VALUE}}})",
+    "([A-Za-z0-9+/_~.!@#$%^&*-]{16,}={0,2})",
     "names that programs give to secrets; what is assigned must look random",
     _is_random,
 )

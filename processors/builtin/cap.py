@@ -6,15 +6,13 @@ from processors.contracts import Answer
 from processors.declare import Incremental
 from processors.errors import DeclarationError
 from processors.verdicts import Replace
-
-# Where a reader's text may be cut is one question with one answer here. The module is arithmetic on texts, nothing more.
 from topics.graphemes import safe_length
 
 #: A grapheme cluster that begins further than this before the cut is cut in two: somebody piles up marks.
 _REACH = 32
 #: How far before that the text is looked at: what comes earlier says nothing about the cut, but in a row of flags.
 _CONTEXT = 64
-#: A mark: what stands before it is a boundary only where it would be one whatever follows.
+#: Joins whatever stands before it but a carriage return.
 _MARK = "\u0301"
 
 
@@ -64,7 +62,8 @@ class CappingScanner:
         if len(self._near) > self._room:
             return self._place_of_cut()
         early = min(len(self._near), max(self._room - _REACH, 0))
-        return max(early, safe_length(self._near + _MARK, len(self._near)))
+        joining = "\n" if self._near.endswith("\r") else _MARK
+        return max(early, safe_length(self._near + joining, len(self._near)))
 
     def _place_of_cut(self) -> int:
         """Return where the answer is cut if it is; only to be asked once there is text beyond that place."""
@@ -108,6 +107,6 @@ def length_cap(limit: int, ellipsis: str = "…", *, name: str = "length-cap", v
     Raises:
         DeclarationError: there is no room for the ellipsis within the limit.
     """
-    if type(limit) is not int or limit < 1 or not isinstance(ellipsis, str) or len(ellipsis) > limit:
+    if type(limit) is not int or limit < max(1, len(ellipsis)):
         raise DeclarationError("length_cap: limit must be an int of code points, 1 or more, with room for the ellipsis")
     return LengthCap(limit, ellipsis, name=name, version=version)

@@ -129,7 +129,10 @@ def _formats() -> Iterator[Format]:
         _own_digits(valid("be.nn"), 11),
     )
     yield Format(
-        "CH_AHV", "756\\.?[0-9]{4}\\.?[0-9]{4}\\.?[0-9]{2}", "Zentrale Ausgleichsstelle: EAN-13", _own_digits(valid("ch.ssn"), 13)
+        "CH_AHV",
+        "756\\.?[0-9]{4}\\.?[0-9]{4}\\.?[0-9]{2}",
+        "Zentrale Ausgleichsstelle: EAN-13",
+        _own_digits(valid("ch.ssn"), 13),
     )
     yield Format("PL_PESEL", "[0-9]{11}", "Rządowe Centrum: weighted sum, date", _own_digits(valid("pl.pesel"), 11))
     yield Format(
@@ -158,7 +161,9 @@ def _formats() -> Iterator[Format]:
         _compact(valid("in_.pan")),
     )
     yield Format("CN_RIC", "[0-9]{17}[0-9Xx]", "GB 11643-1999: ISO 7064 modulo 11-2, date", _compact(valid("cn.ric")))
-    yield Format("KR_RRN", "[0-9]{6}-[0-9]{7}", "Ministry of the Interior: modulo 11, date", _own_digits(valid("kr.rrn"), 13))
+    yield Format(
+        "KR_RRN", "[0-9]{6}-[0-9]{7}", "Ministry of the Interior: modulo 11, date", _own_digits(valid("kr.rrn"), 13)
+    )
 
 
 def national_ids(

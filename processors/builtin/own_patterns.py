@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from processors.errors import DeclarationError
 from processors.patterns import Pattern, PatternError
-from processors.patterns.folding import fold
 from processors.patterns.redactor import Redactor, Rule
 
 
@@ -17,13 +16,13 @@ def patterns(
     flags: int = 0,
     placeholder: str = "[{label}]",
     numbered: bool = False,
-    folds: bool | None = None,
+    folds: bool = True,
 ) -> Redactor:
     """Return a processor that replaces what the patterns match, each by the label it is `labelled` with.
 
     Patterns are written as for Python's `re`, with `flags` as there, and run in linear time. With `folds` they are matched
-    against the text with evasions undone: plain letters without accents, digits 0 to 9, no invisible characters. That is
-    the default as long as no pattern has characters that this would rewrite.
+    against the text as it is, and also with evasions undone: plain letters without accents, digits 0 to 9, no invisible
+    characters.
 
     Raises:
         DeclarationError: there is no pattern.
@@ -32,8 +31,6 @@ def patterns(
     if not labelled:
         raise DeclarationError("patterns: there is none: leave the processor out, or give it one")
     rules = [Rule(label, _compiled(label, pattern, flags)) for label, pattern in labelled.items()]
-    if folds is None:
-        folds = all(fold(pattern).text == pattern for pattern in labelled.values())
     return Redactor(name, rules, placeholder=placeholder, numbered=numbered, folds=folds)
 
 

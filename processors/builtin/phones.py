@@ -23,6 +23,10 @@ _ABROAD = re.compile(r"00|011")
 #: How numbers of the North American plan are grouped.
 _NORTH_AMERICAN = {(10,), (11,), (3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 10)}
 _NORTH_AMERICAN_CODE = 1
+#: The ends of the 32-bit integers: in programs far more often than on telephones in Dallas.
+_LIMITS = frozenset({"2147483647", "2147483648"})
+#: Mobile numbers that Ofcom keeps for fiction: not valid, and in every example.
+_DRAMA = re.compile(r"(?:\+44|0)7700900[0-9]{3}")
 
 
 class _Phones(Walker):
@@ -31,14 +35,14 @@ class _Phones(Walker):
         self._library = library("phonenumbers", "phones()")
         self._regions = regions
         self._bare = bare
-        self._national_prefixes: dict[str, str] = {}
+        self._trunk_prefixes: dict[str, str] = {}
         self._codes: dict[str, int] = {}
         for region in regions:
             code = self._library.country_code_for_region(region)
             if not code:
                 raise DeclarationError(f"phones: {region!r} is no region: write ISO 3166 codes, such as 'GB'")
             self._codes[region] = code
-            self._national_prefixes[region] = self._library.ndd_prefix_for_region(region, True) or ""
+            self._trunk_prefixes[region] = self._trunk_prefix(region)
 
     def _end(self, text: str, start: int) -> int | None:
         match = _SHAPE.match(text, start)
@@ -60,30 +64,39 @@ class _Phones(Walker):
 
     def _is_phone(self, written: str, before: str) -> bool:
         digits = digits_of(written)
-        if not _LEAST_DIGITS <= len(digits) or written.count("(") != written.count(")") or _DATE.search(written):
+        if len(digits) < _LEAST_DIGITS or written.count("(") != written.count(")") or _DATE.search(written):
             return False
         if written.startswith("+"):
             return self._is_valid("+" + digits, None)
         abroad = _ABROAD.match(digits)
         if abroad and self._is_valid("+" + digits[abroad.end() :], None):
             return True
-        if written == digits and (not self._bare or before == "-"):
+        if written == digits and (not self._bare or before == "-" or digits in _LIMITS):
             return False
         return any(self._is_national(written, digits, region) for region in self._regions)
 
     def _is_national(self, written: str, digits: str, region: str) -> bool:
         """Return whether a number is one of `region`, written as at home there.
 
-        A trunk prefix must be there where the region has a 0 for it: without, its numbers look like any other.
+        A trunk prefix must be there where it is usually written: without, numbers look like any other.
         """
         if self._codes[region] == _NORTH_AMERICAN_CODE:
             if tuple(len(group) for group in _GROUP.findall(written)) not in _NORTH_AMERICAN:
                 return False
-        elif not digits.startswith(self._national_prefixes[region]):
+        elif not digits.startswith(self._trunk_prefixes[region]):
             return False
         return self._is_valid(digits, region)
 
+    def _trunk_prefix(self, region: str) -> str:
+        """Return the prefix that numbers of `region` are written with there."""
+        prefix = self._library.ndd_prefix_for_region(region, True) or ""
+        example = self._library.example_number(region)
+        written = self._library.format_number(example, self._library.PhoneNumberFormat.NATIONAL) if example else ""
+        return prefix if digits_of(written).startswith(prefix) else ""
+
     def _is_valid(self, number: str, region: str | None) -> bool:
+        if _DRAMA.fullmatch(number) and region in (None, "GB"):
+            return True
         try:
             return bool(self._library.is_valid_number(self._library.parse(number, region)))
         except self._library.NumberParseException:

@@ -18,8 +18,7 @@ def redact(
     """Return one processor that finds all that `kinds` find, each a built-in redactor or a rule of one's own.
 
     Where findings overlap the longest is replaced, of equally long ones that of the kind named first. Only the rules of a
-    redactor are taken over; its name, `placeholder` and so on are those given here. Say `folds=False` for rules that
-    look for characters which folding rewrites.
+    redactor are taken over; its name, `placeholder` and so on are those given here. `folds` has it see through evasions.
     """
     rules: list[Rule] = []
     for kind in kinds:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-SPACED = (
-    "À-ÖØ-öø-ʯͰ-ͷΆΈ-ҁҊ-Ֆՠ-ֈא-תؠ-يٮ-ۓࠀ-ࢾऀ-ॣ०-෕Ⴀ-ჿሀ-ፚᎠ-ᏽᐁ-ᙬᠠ-ᢪḀ-ỿἀ-ῼⲀ-ⳤⴰ-ⵧ"
-)
+SPACED = "À-ÖØ-öø-ʯͰ-ͷΆΈ-ҁҊ-Ֆՠ-ֈא-תؠ-يٮ-ۓࠀ-ࢾऀ-ॣ०-෕Ⴀ-ჿሀ-ፚᎠ-ᏽᐁ-ᙬᠠ-ᢪḀ-ỿἀ-ῼⲀ-ⳤⴰ-ⵧ"
 #: Korean among them: it sets spaces, but not before its endings. Folding takes its syllables apart.
 UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0edf\u0f40-\u0fbc\u1000-\u104f\u1100-\u11ff\u1780-\u17d3"

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from processors.builtin.extras import library
 from processors.builtin.sql.find import Finder
 from processors.builtin.sql.permits import Columns, Functions, Tables
 from processors.contracts import Answer
@@ -19,7 +20,7 @@ _RULES = "processors.builtin.sql.rules"
 
 
 class SqlGate:
-    """An output processor that judges whole answers: text, refusal and the arguments of tool calls."""
+    """An output processor that judges whole answers: their text and the arguments of their tool calls."""
 
     kind = "output"
     timeout_s = 30.0
@@ -32,9 +33,9 @@ class SqlGate:
     def process(self, answer: Answer) -> Pass | Reject:
         """Return `Reject` with the name of the first rule that is broken, or let everything pass."""
         finder = Finder(self._judge.judge)
-        rule = finder.text(answer.text) or finder.text(answer.refusal or "")
+        rule = finder.text(answer.text)
         for call in answer.tool_calls:
-            rule = rule or finder.json(call.arguments)
+            rule = rule or finder.text(call.arguments)
         return Pass() if rule is None else Reject(rule)
 
 
@@ -73,13 +74,7 @@ def sql_gate(
     """
     if max_rows is not None and (type(max_rows) is not int or max_rows < 1):
         raise DeclarationError("sql_gate: max_rows must be an int, 1 or more, or None")
-    try:
-        rules = importlib.import_module(_RULES)
-    except ModuleNotFoundError as error:
-        if error.name != "sqlglot":
-            raise
-        raise DeclarationError(
-            "sql_gate needs an extra that is not installed: pip install 'turngate[builtin]'"
-        ) from error
+    library("sqlglot", "sql_gate")
+    rules = importlib.import_module(_RULES)
     judge: SqlJudge = rules.SqlJudge(Tables(tables), Columns(columns), Functions(functions), dialect, max_rows)
     return SqlGate(name, judge, version=version)

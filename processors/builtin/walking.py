@@ -21,10 +21,12 @@ class Walker(ABC):
         self._starts = re.compile(starts)
         self._longest = longest
 
-    def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:  # noqa: ARG002 - part of the protocol
-        """Yield what is found at `start` or later, from left to right, none over another."""
+    def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:
+        """Yield what is found at `start` or later, from left to right, none over another; up to what is still open."""
         while (match := self._starts.search(text, start)) is not None:
             place = match.start()
+            if not ended and self._is_open(text, place):
+                return
             end = self._end(text, place)
             if end is None:
                 start = place + 1

@@ -11,8 +11,10 @@ from processors.patterns import Pattern
 from processors.patterns.folding import fold
 from processors.patterns.redactor import Redactor, Rule
 
-_NOT_BEFORE = {False: f"(?<![0-9A-Za-z_{SPACED}])", True: ""}
-_NOT_AFTER = {False: f"(?![0-9A-Za-z_{SPACED}])", True: f"(?![{TRAILING}])"}
+#: Marks on letters and what hides within words: a text is read with and without them, and without is how words end.
+_HIDDEN = "\u00ad\u0300-\u036f\u200b-\u200d\u2060\ufeff"
+_NOT_BEFORE = {False: f"(?<![0-9A-Za-z_{SPACED}{_HIDDEN}])", True: ""}
+_NOT_AFTER = {False: f"(?![0-9A-Za-z_{SPACED}{_HIDDEN}])", True: f"(?![{TRAILING}{_HIDDEN}])"}
 
 
 def words(
@@ -40,20 +42,22 @@ def words(
 
 
 def _finders(listed: Iterable[str], flags: int) -> list[Pattern]:
-    """Return a finder for each kind of words: what may stand beside one depends on the scripts of its first and last letter."""
+    """Return a finder for each kind of words: the scripts of its ends say what may stand beside a word."""
     kinds: dict[tuple[bool, bool], set[str]] = {}
     for word in listed:
-        read = fold(word).text.split()
-        if not read:
-            raise DeclarationError("words: a listed word is empty")
-        kind = is_unspaced(read[0][0]), is_unspaced(read[-1][-1])
-        kinds.setdefault(kind, set()).add(r"\s+".join(re.escape(part) for part in read))
+        # As it is, for the other case of letters that have no look-alike in it; and as it is read with evasions undone.
+        for parts in (word.split(), fold(word).text.split()):
+            if not parts:
+                raise DeclarationError("words: a listed word is empty")
+            kind = is_unspaced(parts[0][0]), is_unspaced(parts[-1][-1])
+            kinds.setdefault(kind, set()).add(r"\s+".join(re.escape(part) for part in parts))
     if not kinds:
         raise DeclarationError("words: the list is empty: leave the processor out, or list a word")
     # The longest first, so that a phrase goes before the words that it begins with.
     return [
         Pattern(
-            f"{_NOT_BEFORE[first]}(?:{'|'.join(sorted(found, key=lambda one: (-len(one), one)))}){_NOT_AFTER[last]}", flags
+            f"{_NOT_BEFORE[first]}(?:{'|'.join(sorted(found, key=lambda one: (-len(one), one)))}){_NOT_AFTER[last]}",
+            flags,
         )
         for (first, last), found in sorted(kinds.items())
     ]

@@ -77,7 +77,7 @@ def texts_between(found: Sequence[Sequence[str]], most: int, seed: int) -> list[
     rng = random.Random(seed)  # noqa: S311 - the same each time
     chosen: list[str] = []
     for texts in (written, put_in):
-        short = [text for text in texts if len(text) <= _LONGEST]
+        short = [text for text in texts if len(text) <= _LONGEST // 2]
         chosen += short if len(short) <= most // 2 else rng.sample(short, most // 2)
     return chosen
 

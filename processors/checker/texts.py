@@ -37,6 +37,10 @@ class Text:
         text = self.text[: repeat.at] + piece * repeat.times + self.text[repeat.at :]
         return replace(self, text=text, repeats=(*self.repeats, repeat))
 
+    def is_origin_of(self, other: Text) -> bool:
+        """Tell whether `other` is this text, or was made of it."""
+        return (self.source, self.number) == (other.source, other.number)
+
     def __str__(self) -> str:
         """The text's name: nothing of what it says."""
         grown = f", made longer in {len(self.repeats)} places" if self.repeats else ""

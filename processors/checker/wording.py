@@ -105,10 +105,10 @@ def holds_back(name: str | None, example: Example) -> Finding:
     return Finding("note", "holds-back", name, message, example)
 
 
-def endless(member: Processor, count: int) -> Finding:
-    """Return that the code has patterns without a longest match."""
-    patterns = "a pattern has" if count == 1 else f"{count} patterns have"
-    return Finding("note", "unbounded-pattern", member.name, f"{patterns} no longest match.")
+def endless(member: Processor) -> Finding:
+    """Return that the code has a pattern without a longest match."""
+    message = "a pattern in its code has no longest match: there may be no longest text to hold back."
+    return Finding("note", "unbounded-pattern", member.name, message)
 
 
 def slow(member: Processor, found: Slow) -> Finding:
@@ -147,9 +147,9 @@ def crashes(name: str | None, example: Example | None) -> Finding:
     return Finding("error", "crashes", name, "a call ended its process.", example)
 
 
-def incomplete(name: str | None, done: int, total: int) -> Finding:
+def incomplete(name: str | None, done: int) -> Finding:
     """Return that time ran out."""
-    message = f"{done} of {total} texts were tried in the time given: its calls are slow."
+    message = f"only {done} texts were tried in the time given: its calls are slow."
     return Finding("warning", "incomplete", name, message)
 
 

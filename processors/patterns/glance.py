@@ -1,11 +1,13 @@
 """One look at a growing text for many patterns at once: mostly, nothing is found in it yet and only its end is open.
 
-The look costs two searches however many patterns there are, and says exactly what a look for each of them would. Only where
-something is found must they be asked one by one.
+The look costs a search or two however many patterns there are, and says exactly what a look for each of them would. Only
+where something is found must they be asked one by one. Where nothing is open, not even that search is needed for text in
+which no match begins.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from processors.patterns.engine import Encoded, Engine
@@ -24,8 +26,14 @@ class Glance:
         self._neighbour = any(one.neighbour for one in spelt)
         self._others = [finder for finder in finders if not isinstance(finder, Pattern)]
         self._engines: tuple[Engine, Engine] | None = None
+        self._starts: re.Pattern[str] | None = None
+        self._needs: re.Pattern[str] | None = None
         if not spelt:
             return
+        if not self._others:
+            self._starts = re.compile("|".join(dict.fromkeys(one.starts for one in spelt)))
+        if all(one.needs for one in spelt):
+            self._needs = re.compile("|".join(dict.fromkeys(re.escape(one.needs) for one in spelt)))
         # What has no neighbour spelt gets any, so that all of them begin at the same distance from what they match.
         skipped = [_ANY if self._neighbour and not one.neighbour else "" for one in spelt]
         matches = "|".join(f"{skip}(?:{one.matches})" for skip, one in zip(skipped, spelt, strict=True))
@@ -35,6 +43,10 @@ class Glance:
         except PatternError:
             # Each is small enough, but not all of them together.
             self._others = list(finders)
+
+    def passes(self, text: str) -> bool:
+        """Return whether no finding begins in `text`, whatever stands before and behind it. False if that is not known."""
+        return self._starts is not None and self._starts.search(text) is None
 
     def settled_to(self, text: str, start: int, *, ended: bool) -> int | None:
         """Return up to where `text` is settled, if nothing is found between `start` and there; None if something may be.
@@ -66,12 +78,19 @@ class Glance:
         if self._neighbour:
             offset = encoded.before(offset)
         matches, opened = engines
-        found = matches.find(encoded, offset)
         if ended:
-            return len(text) if found is None else None
+            return len(text) if not self._may_match(text) or matches.find(encoded, offset) is None else None
         rest = opened.find(encoded, offset)
-        if found is not None and (rest is None or found[0] < rest[0]):
-            return None
+        if rest is not None and rest[0] == offset:
+            # All of it is open: what matches in it does not matter yet.
+            return start
+        if self._may_match(text):
+            found = matches.find(encoded, offset)
+            if found is not None and (rest is None or found[0] < rest[0]):
+                return None
         if rest is None:
             return len(text)
         return encoded.place(encoded.after(rest[0]) if self._neighbour else rest[0])
+
+    def _may_match(self, text: str) -> bool:
+        return self._needs is None or self._needs.search(text) is not None

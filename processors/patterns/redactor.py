@@ -69,16 +69,20 @@ class Rules:
         finders = self._finders
         if view.places is not None:
             # Both readings count: what is written in a script of its own must not only be read as another.
-            finders = [one for finder in finders for one in (finder, Unmasked(finder, view))]
+            finders = [one for finder in finders for one in (Unmasked(finder, view), finder)]
         findings, end = settle(finders, text, start, ended=ended)
         return [self._found(text, one, folded=view.places is not None) for one in findings], end
+
+    def passes(self, text: str) -> bool:
+        """Return whether nothing that is found begins in `text`, whatever stands before and behind it."""
+        return (text.isascii() or not self._folds) and self._glance.passes(text)
 
     def _found(self, text: str, one: Finding, *, folded: bool) -> Found:
         found = text[one.start : one.end]
         if not folded:
             return Found(one.start, one.end, Folded(found), self._rules[one.finder])
-        number, unmasked = divmod(one.finder, 2)
-        return Found(one.start, one.end, fold(found) if unmasked else Folded(found), self._rules[number])
+        number, as_written = divmod(one.finder, 2)
+        return Found(one.start, one.end, Folded(found) if as_written else fold(found), self._rules[number])
 
 
 class Placeholders:
@@ -117,6 +121,10 @@ class RedactingScanner:
 
     def feed(self, delta: str) -> str:
         """Take in what follows; return what is now certain."""
+        if not self._waiting and self._rules.passes(delta):
+            self._held = context(self._held + delta, self._settled + len(delta), CONTEXT)
+            self._settled = len(self._held)
+            return delta
         self._arrived.append(delta)
         self._waiting += len(delta)
         if self._waiting > _PATIENT_FROM and self._waiting < self._looked_at + self._looked_at // _GROWTH:

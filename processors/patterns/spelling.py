@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from processors.patterns.edges import Framed, framed_after, framed_before
+from processors.patterns import tree
 from processors.patterns.prefixes import open_texts
-from processors.patterns.tree import Node, Parsed, spell
+from processors.patterns.tree import Char, Choice, Node, Parsed, Repeat, nullable, spell
 
 #: What nothing matches.
 _NEVER = r"[^\x00-\x{10ffff}]"
@@ -20,6 +21,9 @@ class Spelt:
     With `neighbour`, both begin with the one character before. The `first_` ones are for the beginning of a text, where
     there is none; what matches there may also begin further on. Of the groups of an expression of matches, the one that
     took part is the match; without `groups` all of it is.
+
+    For Python, `starts` is a class of the characters that a match can begin with, and `needs` a text without which there
+    is none, if one is known.
     """
 
     matches: str
@@ -29,13 +33,18 @@ class Spelt:
     first_opened: str = ""
     groups: int = 0
     first_groups: int = 0
+    starts: str = ""
+    needs: str = ""
 
 
 def spelt(parsed: Parsed) -> Spelt:
     """Return the expressions of a pattern."""
+    starts = f"(?:{'|'.join(dict.fromkeys(char.python for char in _first(parsed.body)))})"
+    needs = min(_needed(parsed.body), key=str.isalnum, default="")
     if not parsed.before:
         matches, opened = _with_ends([Framed(parsed.body, "", nothing=True)], parsed)
-        return Spelt("|".join(matches), "|".join(opened), groups=len(matches) if parsed.after else 0)
+        groups = len(matches) if parsed.after else 0
+        return Spelt("|".join(matches), "|".join(opened), groups=groups, starts=starts, needs=needs)
     begun = framed_before(parsed.body, parsed.before)
     inside, opened = _with_ends([one for one in begun if one.neighbour], parsed)
     first, first_opened = _with_ends([Framed(one.body, "", nothing=True) for one in begun if one.nothing], parsed)
@@ -48,6 +57,8 @@ def spelt(parsed: Parsed) -> Spelt:
         first_opened="|".join(first_opened) or _NEVER,
         groups=len(inside),
         first_groups=len(first),
+        starts=starts,
+        needs=needs,
     )
 
 
@@ -72,3 +83,35 @@ def _open(body: Node, ends: Sequence[Framed]) -> str:
         return opened
     newline = r"\n?" if any(end.last_newline for end in ends) else ""
     return f"(?:{spell(body)}){newline}|{opened}"
+
+
+def _first(node: Node) -> list[Char]:
+    """Return the characters that what `node` matches can begin with."""
+    match node:
+        case Char():
+            return [node]
+        case Choice(options):
+            return [char for option in options for char in _first(option)]
+        case Repeat(part, _, most, _):
+            return [] if most == 0 else _first(part)
+        case tree.Sequence(parts):
+            found: list[Char] = []
+            for part in parts:
+                found += _first(part)
+                if not nullable(part):
+                    break
+            return found
+
+
+def _needed(node: Node) -> list[str]:
+    """Return characters that are in all that `node` matches."""
+    match node:
+        case Char(literal=literal):
+            # One that has a case may stand there in another.
+            return [literal] if literal is not None and literal.lower() == literal.upper() else []
+        case tree.Sequence(parts):
+            return [char for part in parts for char in _needed(part)]
+        case Repeat(part, least, _, _) if least:
+            return _needed(part)
+        case _:
+            return []

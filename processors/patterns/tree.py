@@ -232,7 +232,8 @@ def _complement(item: tuple[Any, Any], flags: int) -> str | None:
 def _class(members: Any, flags: int) -> str | None:
     """Return a class for RE2 if it can be spelt by names.
 
-    RE2 has none for what is no letter, no space and the like, nor for ASCII letters in any case.
+    RE2 has none for what is no letter, no space and the like, nor for ASCII letters in any case; and named classes in any
+    case take in marks there that are no letters.
     """
     (kind, value), *others = members
     if kind is op.CATEGORY and value in _OPPOSITES and not others:
@@ -244,14 +245,16 @@ def _class(members: Any, flags: int) -> str | None:
     spelt = [_member(member, flags) for member in positive]
     if None in spelt:
         return None
-    if flags & re.IGNORECASE:
-        if flags & re.ASCII:
+    named = [member for member in positive if member[0] is op.CATEGORY]
+    if flags & re.IGNORECASE and len(named) < len(positive):
+        if flags & re.ASCII or named:
             return None
         if re.match(_python_class((op.IN, positive), flags), "i"):
             spelt.append(_ALL_IS)
     if len(spelt) == 1 and positive[0][0] is op.LITERAL and not negated:
         return _cased(f"{spelt[0]}", flags)
-    return _cased(f"[{'^' if negated else ''}{''.join(one or '' for one in spelt)}]", flags)
+    spelling = f"[{'^' if negated else ''}{''.join(one or '' for one in spelt)}]"
+    return spelling if len(named) == len(positive) else _cased(spelling, flags)
 
 
 #: In any case, Python takes these for the same letter: i with and without a dot, small and capital.

@@ -9,7 +9,6 @@ from tests.architecture.sources import modules
 MAX_LINES = 350
 #: Modules that are longer, each with the reason why splitting it would make it harder to read.
 LONGER = {
-    "streams.gate.machine": "every transition of a turn stands in one file, with the theory of operation at its top",
     "streams.turns.desk": "the plan for every kind of input to a partition; its parts share the turns' states",
     "streams.chains.process": "the life of child processes, whose states only make sense together",
     "processors.declare": "one declaration for four kinds; their checks share what they say",

@@ -25,6 +25,7 @@ from processors import (
     output_processor,
     pre_processor,
 )
+from processors.builtin import sql_gate
 from tests.cases.case import Case
 
 Verdict = Pass | Replace | Reject
@@ -46,6 +47,8 @@ def pre_deps(case: Case) -> Deps:
 
 
 def _output(described: Mapping[str, Any], timeout_s: float) -> object:
+    if described["type"] == "builtin":
+        return _builtin(described)
     verdict = _VERDICTS[described["type"]](described)
     promise = described.get("incremental")
     incremental = Incremental(lookback_chars=promise["lookback_chars"]) if promise else None
@@ -55,6 +58,12 @@ def _output(described: Mapping[str, Any], timeout_s: float) -> object:
         return verdict(answer.text)
 
     return judge
+
+
+def _builtin(described: Mapping[str, Any]) -> object:
+    assert described["builtin"] == "sql_gate"
+    # What its configuration says in words is what the gate does without any.
+    return sql_gate(name=described["name"])
 
 
 def _regex_replace(described: Mapping[str, Any]) -> Callable[[str], Verdict]:

@@ -26,8 +26,6 @@ from topics.names import RELEASED_FRAMES
 from topics.records import CompletedFrame, FailedFrame, RejectedFrame, TextFrame, UsageRecord
 
 NOT_YET = {
-    "sql-gate": "issue 3: there is no built-in SQL gate yet",
-    "sql-gate/harmless": "issue 3: there is no built-in SQL gate yet",
     "entity-across-steps": "issue 5: a turn has one step until tools are run",
 }
 
@@ -99,7 +97,7 @@ def test_no_more_is_out_than_may_be_at_any_moment(one: Case, done: Replayed) -> 
     outs = [*map(len, done.after_text), len(done.released)][: len(bounds)]
     assert all(out <= bound for out, bound in zip(outs, bounds, strict=True)), (outs, bounds)
     assert len(done.released) <= one.expected.get("released_at_end_at_most", len(done.released))
-    if one.fields.get("expect_no_text"):
+    if one.fields.get("expect_no_text") and one.expected["final"] is None:  # a harmless variant has text at its end
         assert done.play.of(TextFrame) == []
 
 
@@ -201,6 +199,18 @@ async def test_reasoning_and_tool_arguments_are_no_text() -> None:
     (end,) = done.play.of(CompletedFrame)
     assert [call.arguments for call in end.tool_calls] == ['{"to":"bob\\u0040acme.example"}']
     assert "000-12" not in codec.encode(end).decode()
+
+
+async def test_a_rejected_statement_is_named_by_its_rule() -> None:
+    """`sql-gate`: judgement. Two statements in one block are one too many, whatever the second would have been.
+
+    The reason is a rule's name; the case asks for no more than who rejected.
+    """
+    done = await replay(case("sql-gate"))
+    last = done.play.records[-1].entry
+    assert isinstance(last, entries.OutputProcessed)
+    assert last.rejected is not None
+    assert last.rejected.reason == "several-statements"
 
 
 async def test_no_record_of_a_very_long_answer_is_larger_than_the_broker_takes() -> None:

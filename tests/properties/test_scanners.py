@@ -58,9 +58,10 @@ FINDERS: dict[str, Finder] = {
     "SEVENS": Sevens(),
 }
 PIECES = [
-    *["bob@acme.co", "m.uk", " and ", "000-12-", "34567 ", "fk-li", "ve-abcde12345x", "yz ", "12345678", "90123 ", ". ", "-"],
-    *["\u200b", "\uff20", "é", "e\u0301", "\u200d", "\U0001f469\u200d\U0001f4bb", "秘", "密", "секр", "ет", "geheim", "ﬁ", "㎏"],
-    *["secret: ", "\n", "777", "7", "\u0430", "０００", "1", "@", "\r\n", "\x00", "\U0001f1e9\U0001f1ea"],
+    *["bob@acme.co", "m.uk", " and ", "000-12-", "34567 ", "fk-li", "ve-abcde12345x", "yz ", "12345678", "90123 "],
+    *[". ", "-", "secret: ", "\n", "777", "7", "1", "@", "\r\n", "\x00", "秘", "密", "секр", "ет", "geheim"],
+    *["\u200b", "\uff20", "é", "e\u0301", "\u200d", "\ufb01", "\u338f", "\u0430", "\uff10\uff10"],
+    *["\U0001f469\u200d\U0001f4bb", "\U0001f1e9\U0001f1ea"],
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 RULES = st.lists(st.sampled_from(sorted(FINDERS)), min_size=1, max_size=4, unique=True)
@@ -102,7 +103,9 @@ def test_a_scan_gives_what_the_whole_text_gives(names: list[str], text: str, fol
 def test_a_scan_by_any_patterns_gives_what_the_whole_text_gives(written: list[str], data: st.DataObject) -> None:
     """Patterns that nobody thought of, some of them with checks."""
     checks = data.draw(st.lists(st.sampled_from([None, lambda text: len(text) % 2 == 0]), min_size=3, max_size=3))
-    rules = [Rule(f"R{i}", Pattern(one, check=check)) for i, (one, check) in enumerate(zip(written, checks, strict=False))]
+    rules = [
+        Rule(f"R{i}", Pattern(one, check=check)) for i, (one, check) in enumerate(zip(written, checks, strict=False))
+    ]
     redact = Redactor("redact", rules, folds=data.draw(st.booleans()))
     text = data.draw(st.text(st.sampled_from("ab1- \n_éе\u200b"), max_size=14))
     settled = whole(redact, text)
@@ -125,7 +128,9 @@ def test_settling_goes_on_from_any_place_that_was_settled(names: list[str], text
 
 @settings(max_examples=500, deadline=None)
 @given(RULES, TEXTS, st.booleans(), st.data())
-def test_a_glance_sees_what_looking_for_each_would(names: list[str], text: str, ended: bool, data: st.DataObject) -> None:
+def test_a_glance_sees_what_looking_for_each_would(
+    names: list[str], text: str, ended: bool, data: st.DataObject
+) -> None:
     """Up to where it says that a text is settled, and that nothing is found."""
     finders = [FINDERS[name] for name in names]
     start = data.draw(st.integers(0, len(text)))
@@ -146,8 +151,15 @@ def test_stages_of_a_chain_read_each_other(names: list[str], text: str, seed: in
         check_scan(ScannerChain([member.open_scanner for member in chain]), pieces, settled)
 
 
+#: Emoji, marks, letters of many scripts, and forms that a detector reads as others.
+UNTOUCHED = [
+    *["\U0001f469\u200d\U0001f4bb", "\U0001f3f4\U000e0067\U000e007f", "\u2764\ufe0f", "e\u0301", "\ufb01", "\uff21"],
+    *["नमस्ते", "مَرْحَبًا", "한국어", "が", "כֶּ", "สวัสดี", "\u200e", " ", "a"],
+]
+
+
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.sampled_from(["\U0001f469\u200d\U0001f4bb", "e\u0301", "ﬁ", "नमस्ते", "مَرْحَبًا", "한국어", "が", "Ａ", "\u200e", " ", "a"])))
+@given(st.lists(st.sampled_from(UNTOUCHED)))
 def test_where_nothing_is_found_a_text_stays_as_it_is(pieces: list[str]) -> None:
     """Folding is for detectors: emoji, marks and scripts come out untouched."""
     text = "".join(pieces)
@@ -158,7 +170,7 @@ def test_where_nothing_is_found_a_text_stays_as_it_is(pieces: list[str]) -> None
 
 PROSE = (
     "Write to bob@acme.example.co, or -anna@b.de; 000-12-3456 and 12345678, fk-live-abcd-1234! "
-    "\U0001f469\u200d\U0001f4bb b\u200bob＠acme.co\r\nsecret: x\r\n\U0001f1e9\U0001f1ea 秘密."
+    "\U0001f469\u200d\U0001f4bb b\u200bob\uff20acme.co\r\nsecret: x\r\n\U0001f1e9\U0001f1ea 秘密."
 )
 
 

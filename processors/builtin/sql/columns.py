@@ -157,7 +157,8 @@ class _Reading:
     def _source(self, node: exp.Expr, source: object) -> _Source:
         if isinstance(node, exp.Table) and id(node) not in self._ctes:
             return _Source(base=True, parts=parts_of(node))
-        names = source.expression.named_selects if isinstance(source, Scope) else []
+        query = source.expression if isinstance(source, Scope) else None
+        names = query.named_selects if isinstance(query, exp.Query) else []
         alias = node.args.get("alias")
         columns = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
         given = [one.name for one in columns or ()] + [str(one) for one in names]

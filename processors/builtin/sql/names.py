@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from processors.builtin.sql.permits import Name
 
+
 def name_of(node: exp.Expr) -> Name:
     """Return a single name as it is written."""
     identifier = node.this if isinstance(node, exp.Column | exp.Table | exp.TableAlias) else node
@@ -45,10 +46,11 @@ def _means_cte(table: exp.Table) -> bool:
         if isinstance(node, exp.CTE):
             inside = node
         elif isinstance(node, exp.With):
-            before = []
+            before: list[exp.Expr] = []
             for cte in node.expressions:
                 if cte is inside:
-                    before += [cte] if node.args.get("recursive") else []
+                    if node.args.get("recursive"):
+                        before.append(inside)
                     break
                 before.append(cte)
             if any(_is(cte, wanted) for cte in before):
@@ -64,6 +66,6 @@ def _means_cte(table: exp.Table) -> bool:
     return False
 
 
-def _is(cte: exp.CTE, wanted: Name) -> bool:
+def _is(cte: exp.Expr, wanted: Name) -> bool:
     alias = cte.args.get("alias")
     return isinstance(alias, exp.TableAlias) and isinstance(alias.this, exp.Identifier) and name_of(alias) == wanted

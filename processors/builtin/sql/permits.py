@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from processors.builtin.sql.wordlist import words
 from processors.errors import DeclarationError
 
 _ANY = "*"
@@ -97,19 +98,23 @@ def is_called(parts: Sequence[Name], permitted: Sequence[str]) -> bool:
 def _names(permitted: Iterable[str] | None, what: str) -> tuple[str, ...] | None:
     if permitted is None:
         return None
-    names = () if isinstance(permitted, str) else tuple(permitted)
-    if isinstance(permitted, str) or not all(isinstance(name, str) and all(name.split(".")) for name in names):
-        raise DeclarationError(f"sql_gate: {what} must be a list of names like 'orders' or 'sales.orders', or None for any")
-    return names
+    # One text would be taken for its letters.
+    names: tuple[object, ...] = (None,) if isinstance(permitted, str) else tuple(permitted)
+    found = tuple(name for name in names if isinstance(name, str) and all(name.split(".")))
+    if len(found) < len(names):
+        raise DeclarationError(
+            f"sql_gate: {what} must be a list of names like 'orders' or 'sales.orders', or None for any"
+        )
+    return found
 
 
 #: Functions in the place of a table that make rows of their arguments and read nothing else.
-_ROW_MAKERS = frozenset(
+_ROW_MAKERS = words(
     "unnest generate_series explode explode_outer posexplode flatten json_table json_each json_each_text jsonb_each"
     " jsonb_each_text json_array_elements json_array_elements_text jsonb_array_elements jsonb_array_elements_text"
     " jsonb_to_recordset json_to_recordset jsonb_object_keys json_object_keys json_tree string_split openjson"
     " regexp_split_to_table string_to_table sequence range exploding_generate_series generate_date_array"
-    " generate_timestamp_array split_to_table".split()
+    " generate_timestamp_array split_to_table"
 )
 
 _DANGEROUS_PREFIXES = (
@@ -131,11 +136,11 @@ _DANGEROUS_PREFIXES = (
     "httpuri",
     "http_",
 )
-_HARMLESS = frozenset(
+_HARMLESS = words(
     "pg_typeof pg_size_pretty pg_column_size pg_relation_size pg_total_relation_size pg_table_size pg_database_size"
-    " sys_extract_utc sys_guid sys_connect_by_path".split()
+    " sys_extract_utc sys_guid sys_connect_by_path"
 )
-_DANGEROUS = frozenset(
+_DANGEROUS = words(
     # PostgreSQL and its kin
     "set_config setval nextval ts_stat lowrite loread copy_to_file binary_upgrade_create_empty_extension"
     # MySQL, MariaDB
@@ -155,5 +160,5 @@ _DANGEROUS = frozenset(
     " input azureblobstorage deltalake iceberg hudi merge cluster clusterallreplicas dictionary viewifpermitted"
     # Spark, Hive, Trino, Snowflake, BigQuery
     " java_method reflect try_reflect external_query result_scan raw_query system$typeof system$wait"
-    " system$cancel_query system$abort_session ml.predict".split()
+    " system$cancel_query system$abort_session ml.predict"
 )

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
 
 from processors.builtin.sql.columns import ColumnRule
 from processors.builtin.sql.names import name_of, parts_of, resolved_to_ctes
 from processors.builtin.sql.permits import Columns, Functions, Name, Tables
+from processors.builtin.sql.wordlist import words
 from processors.errors import DeclarationError
 
 UNREADABLE = "unreadable-sql"
@@ -38,14 +38,22 @@ _MAX_CHARS = 50_000
 _MAX_DEPTH = 40
 #: What no query contains as a word of its own in any dialect, whatever a parser makes of it: `SELECT 1 DELETE FROM t`
 #: is an alias to some and a second statement to others.
-_NEVER = frozenset(
+_NEVER = words(
     "INSERT UPDATE DELETE MERGE UPSERT DROP ALTER CREATE TRUNCATE GRANT REVOKE EXEC EXECUTE CALL INTO OUTFILE DUMPFILE"
-    .split()
 )
 #: The same where statements need no semicolon between them: all of these are reserved there.
-_NEVER_UNSEPARATED = frozenset(
+_NEVER_UNSEPARATED = words(
     "BACKUP BEGIN BULK COMMIT DBCC DEALLOCATE DECLARE DENY KILL RAISERROR RECONFIGURE RESTORE REVERT REVOKE ROLLBACK SAVE"
-    " SET SHUTDOWN USE WAITFOR WRITETEXT UPDATETEXT".split()
+    " SET SHUTDOWN USE WAITFOR WRITETEXT UPDATETEXT"
+)
+#: What other statements begin with, to tell them from what is no SQL.
+_STATEMENTS = (
+    _NEVER
+    | _NEVER_UNSEPARATED
+    | words(
+        "ANALYZE ATTACH CACHE CLUSTER COMMENT COPY DETACH DO EXPORT FLUSH HANDLER IMPORT INSTALL LISTEN LOAD LOCK NOTIFY"
+        " OPTIMIZE PRAGMA PREPARE PURGE REFRESH REINDEX RENAME REPAIR REPLACE RESET START UNLOAD UNLOCK VACUUM"
+    )
 )
 _UNSEPARATED_DIALECTS = frozenset({"", "tsql", "fabric"})
 _LITERALS = frozenset(
@@ -58,29 +66,18 @@ _LITERALS = frozenset(
 _OPENS = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1, TokenType.L_BRACKET: 1, TokenType.R_BRACKET: -1}
 _QUERIES = (exp.Query, exp.Values)
 #: Parts of a tree that change something, by name: which of them there are depends on the release.
-_WRITERS = tuple(
-    found
-    for found in (
-        getattr(exp, name, None)
-        for name in (
-            "DML DDL Insert Update Delete Merge Create Drop Alter TruncateTable Command Into Set SetItem Use Pragma Copy"
-            " Attach Detach LoadData Grant Revoke Transaction Commit Rollback Kill Cache Uncache Refresh Analyze Export"
-            " Put Get Execute ExecuteSql Declare Describe Show Comment"
-        ).split()
-    )
-    if isinstance(found, type)
+_WRITERS = words(
+    "DML DDL Insert Update Delete Merge Create Drop Alter TruncateTable Command Into Set SetItem Use Pragma Copy Attach"
+    " Detach LoadData Grant Revoke Transaction Commit Rollback Kill Cache Uncache Refresh Analyze Export Put Get Execute"
+    " ExecuteSql Declare Describe Show Comment"
 )
+#: Parts of a tree that count as functions there and are written otherwise.
+_SYNTAX = words("And Or Xor Not Case If Cast TryCast Exists Paren Between Any All Interval Star")
 _QUERY_STARTS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
-_SYNTAX = tuple(
-    found
-    for found in (
-        getattr(exp, name, None)
-        for name in "And Or Xor Not Case If Cast TryCast Exists Paren Between Any All Interval Star".split()
-    )
-    if isinstance(found, type)
-)
 _HARMLESS_HINTS = frozenset({"NOLOCK", "READUNCOMMITTED", "READPAST", "NOEXPAND", "FORCESEEK", "FORCESCAN"})
-_PATH = re.compile(r"[/\\*?]|:|\.(?:csv|tsv|json|jsonl|ndjson|parquet|avro|orc|xlsx?|db|sqlite3?|txt|gz|zst)$", re.IGNORECASE)
+_PATH = re.compile(
+    r"[/\\*?]|:|\.(?:csv|tsv|json|jsonl|ndjson|parquet|avro|orc|xlsx?|db|sqlite3?|txt|gz|zst)$", re.IGNORECASE
+)
 _BACKSLASH_QUOTE = re.compile(r"""\\['"`]""")
 _LINE_COMMENTS = ("--", "#", "//")
 #: MySQL takes `--1` for a sum.
@@ -96,8 +93,16 @@ _SHOW = re.compile(r"\s*SHOW\s[\w\s.,`\"'%=<>]*;?\s*", re.IGNORECASE)
 _DESCRIBE = re.compile(r"\s*(?:DESCRIBE|DESC)\s+(?:TABLE\s+)?([\w.]+)\s*;?\s*", re.IGNORECASE)
 
 _quiet: contextvars.ContextVar[bool] = contextvars.ContextVar("sql being judged", default=False)
-# The parser's log quotes what it reads.
-logging.getLogger("sqlglot").addFilter(lambda _: not _quiet.get())
+
+
+class _Discretion(logging.Filter):
+    """Keeps back what the parser logs while it judges: it quotes what it reads."""
+
+    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002 - whatever it says
+        return not _quiet.get()
+
+
+_DISCRETION = _Discretion()
 
 
 class SqlJudge:
@@ -110,6 +115,7 @@ class SqlJudge:
     def __init__(
         self, tables: Tables, columns: Columns, functions: Functions, dialect: str | None, max_rows: int | None
     ) -> None:
+        logging.getLogger("sqlglot").addFilter(_DISCRETION)
         self._tables = tables
         self._columns = ColumnRule(columns)
         self._functions = functions
@@ -119,7 +125,9 @@ class SqlJudge:
         try:
             sqlglot.Dialect.get_or_raise(self._dialect or None)
         except ValueError as error:
-            raise DeclarationError(f"sql_gate: there is no SQL dialect {dialect!r}; sqlglot lists those there are") from error
+            raise DeclarationError(
+                f"sql_gate: there is no SQL dialect {dialect!r}; sqlglot lists those there are"
+            ) from error
 
     def judge(self, sql: str) -> str | None:
         """Return the rule that a piece of SQL breaks, None if it may pass or there is nothing in it but comments."""
@@ -162,7 +170,7 @@ class SqlJudge:
             return SEVERAL
         first = next((token for token in tokens if token.token_type != TokenType.L_PAREN), tokens[0])
         if first.token_type != TokenType.SEMICOLON and first.text.upper() not in _QUERY_STARTS:
-            return WRITES if first.token_type not in {TokenType.VAR, TokenType.STRING} else UNREADABLE
+            return WRITES if first.text.upper() in _STATEMENTS else UNREADABLE
         if _depth(tokens) > _MAX_DEPTH:
             return UNREADABLE
         return self._forbidden_words(tokens)
@@ -228,7 +236,7 @@ class SqlJudge:
         )
 
     def _forbidden_node(self, node: exp.Expr) -> str | None:
-        if isinstance(node, _WRITERS):
+        if _is_a(node, _WRITERS):
             return WRITES
         if isinstance(node, exp.CTE) and not isinstance(node.this, _QUERIES):
             return WRITES
@@ -237,7 +245,7 @@ class SqlJudge:
         if isinstance(node, exp.WithTableHint):
             hints = {hint.name.upper() for hint in node.expressions}
             return None if hints <= _HARMLESS_HINTS else LOCKS
-        if isinstance(node, exp.Func) and not isinstance(node, _SYNTAX):
+        if isinstance(node, exp.Func) and type(node).__name__ not in _SYNTAX:
             return self._judge_function(node)
         return None
 
@@ -277,6 +285,10 @@ class SqlJudge:
         exact = options is None or not (options.args.get("percent") or options.args.get("with_ties"))
         within = isinstance(count, exp.Literal) and count.name.isdigit() and int(count.name) <= self._max_rows
         return None if within and exact else ROWS
+
+
+def _is_a(node: exp.Expr, names: frozenset[str]) -> bool:
+    return any(kind.__name__ in names for kind in type(node).__mro__)
 
 
 def _function_names(node: exp.Func) -> list[str]:

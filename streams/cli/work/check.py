@@ -157,7 +157,7 @@ def _tell(report: CheckReport, request: Request) -> None:
             output.line(f"  split: {finding.example.places}")
             if _may_show(finding.example, request):
                 output.line(f"  {_content(finding.example)}")
-    counts = ", ".join(f"{count} {level}s" for level, count in _counts(report).items())
+    counts = ", ".join(f"{count} {level}{'' if count == 1 else 's'}" for level, count in _counts(report).items())
     output.line(
         f"{'holds' if report.ok else 'broken'}: {counts}; {report.texts} texts of {report.characters:,} characters, "
         f"{report.calls:,} calls"
