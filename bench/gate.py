@@ -1,8 +1,9 @@
 """What reading an answer costs, how long text is held, and who lets half a secret out: turngate beside others.
 
 Run it as `python -m bench.gate [--chars 2000 20000 200000] [--rounds 3] [--json FILE]`. Every contender gets the same
-frames of four characters and the same three patterns; each round measures all of them, one after the other, and the
-table gives medians, of processor time, so that others at work on the machine do not count. Other projects take part where the extra `bench` is installed. Nothing is judged by these figures.
+frames of four characters and the same three patterns; each round measures all of them, one after the other. The table
+gives medians, of processor time, so that others at work on the machine do not count. Other projects take part where the
+extra `bench` is installed. Nothing is judged by these figures.
 """
 
 from __future__ import annotations

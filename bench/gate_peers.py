@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
@@ -79,6 +80,8 @@ class LiteLlmContentFilter:
     """LiteLLM's content filter on streamed chunks, told to mask."""
 
     def __init__(self) -> None:
+        # Or it asks the network for prices while it is imported.
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         from litellm.proxy.guardrails.guardrail_hooks.litellm_content_filter.content_filter import (
             ContentFilterGuardrail,
         )

@@ -15,11 +15,12 @@ PATTERNS = {
     "SSN": r"\b\d{3}-\d{2}-\d{4}\b",
 }
 
-_WORDS = (
+_SENTENCE = (
     "the gate reads an answer while a model writes it and lets go of what can no longer change so that people see "
     "most of it at once; numbers such as 12-34 or 3.14, names@ without a host, a dash - and live keys are not secrets, "
     "but they look like the beginning of one. "
-).split(" ")  # noqa: SIM905 - a sentence is easier to read
+)
+_WORDS = _SENTENCE.split(" ")
 _GRAM = 5
 
 

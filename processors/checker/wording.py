@@ -51,9 +51,11 @@ def frames(name: str | None, example: Example) -> Finding:
 
 
 def early_reject(name: str | None, example: Example | None) -> Finding:
-    """Return that a prefix is refused whose whole is not."""
+    """Return that a prefix is refused whose whole is not: of a member a false declaration, of a chain an interplay."""
     message = "refuses the beginning of a text that it approves: how the frames are cut decides what becomes of a turn."
-    return Finding("error", "early-reject", name, message, example)
+    if name is None:
+        message += " A member before the one that refuses rewrites what it would refuse, once there is more of it."
+    return Finding("warning" if name is None else "error", "early-reject", name, message, example)
 
 
 def late_reject(name: str | None, out: int, example: Example) -> Finding:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from processors.patterns.edges import Framed, framed_after, framed_before
 from processors.patterns import tree
+from processors.patterns.edges import Framed, framed_after, framed_before
 from processors.patterns.prefixes import open_texts
 from processors.patterns.tree import Char, Choice, Node, Parsed, Repeat, nullable, spell
 

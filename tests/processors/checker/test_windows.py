@@ -170,6 +170,20 @@ def test_a_prefix_that_is_refused_though_the_text_is_not_is_an_error() -> None:
     assert kinds(report) == {"early-reject"}
 
 
+def test_a_refusal_that_another_member_would_have_made_needless_is_a_warning() -> None:
+    """Each by itself is steady: what the second refuses is hidden by the first once it is a whole pin."""
+
+    @output_processor("no-123", incremental=Incremental(lookback_chars=2))
+    def no_123(answer: Answer) -> Pass | Reject:
+        return Reject("123") if "123" in answer.text else Pass()
+
+    report = check_promise([then_pins, no_123])
+    assert report.ok
+    found = the(report, "early-reject", None)
+    assert found.level == "warning"
+    assert (example(found).head, example(found).tail) == ("123", "4")
+
+
 def test_a_refusal_at_the_end_alone_is_a_note_that_says_how_much_is_out() -> None:
     """It is no leak: the turn visibly ends rejected."""
     report = check_promise([long])

@@ -36,7 +36,7 @@ def test_open_is_what_some_continuation_completes(body: str, text: str) -> None:
 def completed(pattern: Pattern, whole: re.Pattern[str], text: str) -> bool:
     """Return whether going on from one open text to the next ends with a match."""
     texts = [text]
-    for _ in range(12):
+    for _ in range(16):
         texts = [one + char for one in texts for char in LETTERS]
         if any(map(whole.fullmatch, texts)):
             return True
