@@ -28,7 +28,8 @@ Run: TypeAlias = Callable[[Sequence[str], gate_ours.Release, Callable[[int], Non
 CHARS = (2_000, 20_000, 200_000)
 #: Whoever reads an answer over and over is not asked for more than this.
 MOST_FOR_RESCANS = 20_000
-SECRET_CHARS = 20_000
+FLOW_CHARS = 20_000
+SECRETS = 200
 BASE = "turngate, scanners alone"
 
 
@@ -126,9 +127,10 @@ async def _row(contender: Contender, run: Run) -> dict[str, object]:
     seconds = {count: statistics.median(values) for count, values in contender.seconds.items()}
     least, most = min(seconds), max(seconds)
     growth = math.log(seconds[most] / seconds[least]) / math.log(most / least) if most > least else None
-    flow = await _watched(run, prose(SECRET_CHARS))
-    hidden = secrets(SECRET_CHARS)
-    leaked = hidden.leak_in("".join((await _watched(run, hidden.text)).text))
+    flow = await _watched(run, prose(FLOW_CHARS))
+    leaks = 0
+    for answer in secrets(SECRETS):
+        leaks += answer.leaks_in("".join((await _watched(run, answer.text)).text))
     return {
         "name": contender.name,
         "chars_per_second": {str(count): round(count / value) for count, value in seconds.items()},
@@ -136,7 +138,8 @@ async def _row(contender: Contender, run: Run) -> dict[str, object]:
         "growth_up_to_chars": most,
         "first_release_after_chars": flow.first,
         "mean_held_chars": round(flow.held / flow.frames, 1),
-        "leaked": leaked,
+        "leaked_answers": leaks,
+        "answers_with_a_secret": SECRETS,
         "released_unjudged": contender.unjudged,
     }
 
@@ -144,13 +147,8 @@ async def _row(contender: Contender, run: Run) -> dict[str, object]:
 def _print(rows: Sequence[dict[str, object]], chars: Sequence[int]) -> None:
     base = next(row for row in rows if row["name"] == BASE)
     heads = [
-        "contender",
-        *(f"chars/s at {count:,}" for count in chars),
-        "growth",
-        "first after",
-        "held",
-        "leaks",
-        "unjudged",
+        *("contender", *(f"chars/s at {count:,}" for count in chars)),
+        *("growth", "first after", "held", f"leaks, of {SECRETS}", "unjudged"),
     ]
     lines = [heads]
     for row in rows:
@@ -162,15 +160,9 @@ def _print(rows: Sequence[dict[str, object]], chars: Sequence[int]) -> None:
             f"{speeds[str(count)]:,} ({_ratio(speeds[str(count)] / own[str(count)])})" if str(count) in speeds else "-"
             for count in chars
         ]
-        flags = ["yes" if row[name] else "no" for name in ("leaked", "released_unjudged")]
-        lines.append(
-            [
-                str(row["name"]),
-                *cells,
-                *(str(row[name]) for name in ("growth_exponent", "first_release_after_chars", "mean_held_chars")),
-                *flags,
-            ]
-        )
+        figures = ("growth_exponent", "first_release_after_chars", "mean_held_chars", "leaked_answers")
+        unjudged = "yes" if row["released_unjudged"] else "no"
+        lines.append([str(row["name"]), *cells, *(str(row[figure]) for figure in figures), unjudged])
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

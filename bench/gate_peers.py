@@ -89,9 +89,13 @@ class LiteLlmContentFilter:
         from litellm.types.utils import Delta, ModelResponseStream, StreamingChoices
 
         logging.getLogger("LiteLLM Proxy").setLevel(logging.ERROR)
-        self._chunk = lambda text, finish: ModelResponseStream(
-            choices=[StreamingChoices(index=0, delta=Delta(content=text), finish_reason=finish)]
-        )
+
+        def chunk(text: str, finish: str | None) -> Any:
+            return ModelResponseStream(
+                choices=[StreamingChoices(index=0, delta=Delta(content=text), finish_reason=finish)]
+            )
+
+        self._chunk = chunk
         self._filter = ContentFilterGuardrail(
             guardrail_name="bench",
             patterns=[
@@ -109,7 +113,7 @@ class LiteLlmContentFilter:
                 arrived(len(frame))
                 yield self._chunk(frame, "stop" if index == last else None)
 
-        stream = self._filter.async_post_call_streaming_iterator_hook(
+        stream: AsyncIterator[Any] = self._filter.async_post_call_streaming_iterator_hook(
             user_api_key_dict=None, response=chunks(), request_data={}
         )
         async for chunk in stream:

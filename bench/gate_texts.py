@@ -11,13 +11,13 @@ FRAME_CHARS = 4
 #: Named as in placeholders; written so that every contender's engine reads them alike.
 PATTERNS = {
     "EMAIL": r"[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
-    "KEY": r"fk-live-[A-Za-z0-9]{16,}",
+    "TOKEN": r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{16,}",
     "SSN": r"\b\d{3}-\d{2}-\d{4}\b",
 }
 
 _SENTENCE = (
     "the gate reads an answer while a model writes it and lets go of what can no longer change so that people see "
-    "most of it at once; numbers such as 12-34 or 3.14, names@ without a host, a dash - and live keys are not secrets, "
+    "most of it at once; numbers such as 12-34 or 3.14, names@ without a host, a dash - and an eye are not secrets, "
     "but they look like the beginning of one. "
 )
 _WORDS = _SENTENCE.split(" ")
@@ -25,14 +25,14 @@ _GRAM = 5
 
 
 @dataclass(frozen=True)
-class Secrets:
-    """A text with secrets in it, and the pieces of them that occur nowhere else."""
+class Secret:
+    """An answer with one secret in it, and the pieces of that which occur nowhere else."""
 
     text: str
     grams: frozenset[str]
 
-    def leak_in(self, released: str) -> bool:
-        """Return whether `released` has a piece of a secret in it."""
+    def leaks_in(self, released: str) -> bool:
+        """Return whether `released` has a piece of the secret in it."""
         return any(released[place : place + _GRAM] in self.grams for place in range(len(released) - _GRAM + 1))
 
 
@@ -50,33 +50,30 @@ def prose(chars: int) -> str:
     return text
 
 
-def secrets(chars: int) -> Secrets:
-    """Return a text with a secret every few hundred characters, at every distance from the frames' borders."""
+def secrets(count: int) -> list[Secret]:
+    """Return answers with a secret each: any kind, anywhere, at every distance from the frames' borders."""
     chance = random.Random(2)
-    parts: list[str] = []
-    length = 0
-    hidden: list[str] = []
-    while length < chars:
-        parts.append(" ".join(chance.choices(_WORDS, k=chance.randint(20, 60))) + " ")
-        hidden.append(_secret(chance))
-        parts += (hidden[-1], chance.choice([" ", ", ", ". "]))
-        length += sum(map(len, parts[-3:]))
-    text = "".join(parts)
-    harmless = re.sub("|".join(f"(?:{pattern})" for pattern in PATTERNS.values()), "\n", text)
-    known = _grams(harmless)
-    return Secrets(text, frozenset(gram for one in hidden for gram in _grams(one) - known))
+    return [_with_secret(chance) for _ in range(count)]
 
 
-def _secret(chance: random.Random) -> str:
-    kind = chance.randrange(4)
-    if kind == 0:
-        return f"{_letters(chance, 6, 12)}@{_letters(chance, 5, 9)}.co.uk"
-    if kind == 1:
-        return f"fk-live-{_letters(chance, 24, 40)}"
-    if kind == 2:  # noqa: PLR2004 - the third of four kinds
-        # Tokens of some providers are this long, and longer than most windows.
-        return f"fk-live-{_letters(chance, 180, 260)}"
+def _with_secret(chance: random.Random) -> Secret:
+    before, after = (" ".join(chance.choices(_WORDS, k=chance.randint(5, 250))) for _ in range(2))
+    secret = chance.choice([_email, _number, _token, _token])(chance)
+    text = f"{before} {secret}{chance.choice([' ', ', ', '. '])}{after}"
+    return Secret(text, frozenset(_grams(secret) - _grams(before) - _grams(after)))
+
+
+def _email(chance: random.Random) -> str:
+    return f"{_letters(chance, 6, 12)}@{_letters(chance, 5, 9)}.co.uk"
+
+
+def _number(chance: random.Random) -> str:
     return f"{chance.randint(100, 999)}-{chance.randint(10, 99)}-{chance.randint(1000, 9999)}"
+
+
+def _token(chance: random.Random) -> str:
+    """Return what looks like a JWT; most are longer than any fixed window."""
+    return f"eyJ{_letters(chance, 20, 40)}.eyJ{_letters(chance, 20, 400)}.{_letters(chance, 43, 43)}"
 
 
 def _letters(chance: random.Random, least: int, most: int) -> str:
