@@ -76,7 +76,10 @@ class Engine:
     def find(self, encoded: Encoded, offset: int = 0) -> tuple[int, int] | None:
         """Return from where to where (offsets) the first match at `offset` or later reaches."""
         match = self._compiled.search(encoded.data, offset)
-        return None if match is None else (match.start(), match.end())
+        if match is None:
+            return None
+        start, end = match.span()
+        return start, end
 
     def find_group(self, encoded: Encoded, offset: int = 0) -> tuple[int, int] | None:
         """Return from where to where the group reaches that took part in that match; all of it if there are no groups."""
@@ -87,4 +90,5 @@ class Engine:
             start, end = match.span(group)
             if start >= 0:
                 return start, end
-        return match.start(), match.end()
+        start, end = match.span()
+        return start, end

@@ -20,7 +20,7 @@ WORD = r"\pL\p{N}_"
 SPACE = r"\s\x0b\x1c-\x1f\x{85}\pZ"
 DIGIT = r"\p{Nd}"
 PYTHON_WORD = r"\w"
-PYTHON_ASCII_WORD = r"(?a:\w)"
+PYTHON_ASCII_WORD = "[0-9A-Za-z_]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,9 +302,10 @@ def _python_class(item: tuple[Any, Any], flags: int) -> str:
         elif sub is op.RANGE:
             spelt += f"{re.escape(chr(of[0]))}-{re.escape(chr(of[1]))}"
         else:
-            spelt += _PYTHON_CATEGORIES[of]
-    held = f"{'a' if flags & re.ASCII else ''}{'i' if flags & re.IGNORECASE else ''}"
-    return f"(?{held}:[{spelt}])" if held else f"[{spelt}]"
+            spelt += (_PYTHON_ASCII_CATEGORIES if flags & re.ASCII else _PYTHON_CATEGORIES)[of]
+    if not flags & re.IGNORECASE:
+        return f"[{spelt}]"
+    return f"(?{'a' if flags & re.ASCII else ''}i:[{spelt}])"
 
 
 _PYTHON_CATEGORIES = {
@@ -314,6 +315,15 @@ _PYTHON_CATEGORIES = {
     op.CATEGORY_NOT_SPACE: r"\S",
     op.CATEGORY_WORD: r"\w",
     op.CATEGORY_NOT_WORD: r"\W",
+}
+#: In full: where ASCII holds for a part of a pattern only, Python searches for the part as if it did not.
+_PYTHON_ASCII_CATEGORIES = {
+    op.CATEGORY_DIGIT: "0-9",
+    op.CATEGORY_NOT_DIGIT: "\\x00-/:-\U0010ffff",
+    op.CATEGORY_SPACE: r"\t-\r ",
+    op.CATEGORY_NOT_SPACE: "\\x00-\\x08\\x0e-\\x1f!-\U0010ffff",
+    op.CATEGORY_WORD: "0-9A-Z_a-z",
+    op.CATEGORY_NOT_WORD: "\\x00-/:-@\\[-\\^`{-\U0010ffff",
 }
 
 

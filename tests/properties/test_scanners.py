@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from processors import Answer
@@ -17,7 +17,7 @@ from processors.patterns.redactor import Redactor, Rule
 from processors.patterns.settle import Finder, settle
 from processors.scanner import Scanner, ScannerChain
 from processors.testing import run_gate
-from tests.processors.patterns.written import patterns
+from tests.processors.patterns.written import examples, patterns
 from tests.properties.drive import random_splits, splits
 
 EMAIL = Pattern(r"[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
@@ -86,7 +86,7 @@ def check_scan(scanner: Scanner, pieces: Sequence[str], settled: str) -> None:
     assert out + scanner.finish() == settled
 
 
-@settings(max_examples=1_500, deadline=None)
+@examples(1_500)
 @given(RULES, TEXTS, st.booleans(), st.integers(0, 2**16))
 @example(["KEY", "EVEN"], "1-234-567fk-live-abcd ", False, 0)
 @example(["SSN"], "7\u200b000-12-3456 ", True, 1)
@@ -98,7 +98,7 @@ def test_a_scan_gives_what_the_whole_text_gives(names: list[str], text: str, fol
         check_scan(redact.open_scanner(), pieces, settled)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(patterns(), min_size=1, max_size=3), st.data())
 def test_a_scan_by_any_patterns_gives_what_the_whole_text_gives(written: list[str], data: st.DataObject) -> None:
     """Patterns that nobody thought of, some of them with checks."""
@@ -113,7 +113,7 @@ def test_a_scan_by_any_patterns_gives_what_the_whole_text_gives(written: list[st
         check_scan(redact.open_scanner(), pieces, settled)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(RULES, TEXTS, st.data())
 def test_settling_goes_on_from_any_place_that_was_settled(names: list[str], text: str, data: st.DataObject) -> None:
     """What is found behind such a place is the same as if all had been looked at together."""
@@ -126,7 +126,7 @@ def test_settling_goes_on_from_any_place_that_was_settled(names: list[str], text
     assert settle(finders, text, end, ended=True).findings == [one for one in together if one.start >= end]
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(RULES, TEXTS, st.booleans(), st.data())
 def test_a_glance_sees_what_looking_for_each_would(
     names: list[str], text: str, ended: bool, data: st.DataObject
@@ -139,7 +139,7 @@ def test_a_glance_sees_what_looking_for_each_would(
         assert settle(finders, text, start, ended=ended) == ([], seen)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.permutations(["EMAIL", "SSN", "SCRIPT", "KEY"]), TEXTS, st.integers(0, 2**16))
 def test_stages_of_a_chain_read_each_other(names: list[str], text: str, seed: int) -> None:
     """Each redactor of a chain sees what the one before it made."""
@@ -158,7 +158,7 @@ UNTOUCHED = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.sampled_from(UNTOUCHED)))
 def test_where_nothing_is_found_a_text_stays_as_it_is(pieces: list[str]) -> None:
     """Folding is for detectors: emoji, marks and scripts come out untouched."""

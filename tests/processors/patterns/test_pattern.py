@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from processors.patterns import Pattern, Span
-from tests.processors.patterns.written import TEXTS, patterns
+from tests.processors.patterns.written import TEXTS, examples, patterns
 
 
 def found(pattern: Pattern, text: str, start: int = 0) -> list[tuple[int, int]]:
@@ -17,7 +17,7 @@ def found(pattern: Pattern, text: str, start: int = 0) -> list[tuple[int, int]]:
     return [(span.start, span.end) for span in pattern.spans(text, start, ended=True) if span.holds]
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(patterns(), st.lists(TEXTS, min_size=4, max_size=4), st.integers(0, 3))
 @example(r"\b[\w.-]+b", ["-ab", "..ab", "éab"], 0)
 @example(r"1{1,2}(?![a])", ["11a", "1a1"], 0)

@@ -6,11 +6,11 @@ import itertools
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from processors.patterns import Pattern
-from tests.processors.patterns.written import bodies
+from tests.processors.patterns.written import bodies, examples
 
 LETTERS = "ab1-"
 CLASSES = ["a", "b", "1", "-", ".", r"\w", r"\W", r"\d", "[ab]", "[^a]", "[a1]"]
@@ -20,7 +20,7 @@ TEXTS = st.text(LETTERS, max_size=4)
 NEXT = ["".join(chars) for count in range(1, 4) for chars in itertools.product(LETTERS, repeat=count)]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(bodies(CLASSES, GREEDY), TEXTS)
 def test_open_is_what_some_continuation_completes(body: str, text: str) -> None:
     """Neither less nor more: the first place from which all the rest begins a text that the pattern matches."""
@@ -36,15 +36,17 @@ def test_open_is_what_some_continuation_completes(body: str, text: str) -> None:
 def completed(pattern: Pattern, whole: re.Pattern[str], text: str) -> bool:
     """Return whether going on from one open text to the next ends with a match."""
     texts = [text]
-    for _ in range(16):
+    for _ in range(20):
         texts = [one + char for one in texts for char in LETTERS]
         if any(map(whole.fullmatch, texts)):
             return True
-        texts = [one for one in texts if pattern.open_from(one) == 0][:20]
+        # Of those that end alike and are made of the same letters, one will do.
+        kinds = {(one[-4:], frozenset(one)): one for one in texts if pattern.open_from(one) == 0}
+        texts = list(kinds.values())
     return False
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.sampled_from(["", r"\b", "(?<!a)", "^", "(?m)^"]),
     bodies(CLASSES),

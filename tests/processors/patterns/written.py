@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 #: Few characters, so that patterns match; of each kind that some class tells apart.
@@ -10,6 +11,11 @@ TEXTS = st.text(st.sampled_from(ALPHABET), max_size=9)
 
 CLASSES = [*"ab1-_é", ".", r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", "[ab]", "[^a]", "[a-z1]", r"[^\W_]", r"[\s-]"]
 REPEATS = ["", "", "", "?", "*", "+", "{2}", "{1,2}", "??", "+?", "*?"]
+
+
+def examples(count: int) -> settings:
+    """Return settings for `count` examples, however long a busy machine takes for them."""
+    return settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
