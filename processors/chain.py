@@ -220,7 +220,7 @@ class PreChain(Chain[M, PreRun, PreOutcome]):
         if isinstance(value, Block):
             return Blocked(
                 member.name,
-                value.response,
+                value.response or "",
                 value.reason,
                 {**before.metadata, **value.metadata},
                 _add(run.reports, member, "block", time_ms, reason=value.reason, metadata=value.metadata),

@@ -67,17 +67,19 @@ class Proceed:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The turn ends here: the model never runs and `response` is the reply ("" asks for the channel's default text).
+    """The turn ends here: the model never runs and `response` is the reply.
+
+    None and "" both ask for the channel's default text; None is held as "".
 
     `reason` and `metadata` are for the operator's records.
     """
 
-    response: str = ""
+    response: str | None = ""
     reason: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _set(self, "response", plain_text(self.response, "Block: response"))
+        _set(self, "response", "" if self.response is None else plain_text(self.response, "Block: response"))
         if self.reason is not None:
             _set(self, "reason", plain_text(self.reason, "Block: reason"))
         _set(self, "metadata", plain_mapping(self.metadata, "Block: metadata"))

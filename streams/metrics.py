@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
+from streams.settings import SettingsError
 from streams.turns.desk import Plan
 from streams.turns.observer import Observer
 from topics.records import Decision
+
+
+class MetricsPortError(SettingsError):
+    """`/metrics` cannot be served on the port that is set; the message names it and says what to do."""
 
 
 class Metrics(Observer):
@@ -38,9 +43,21 @@ class Metrics(Observer):
         self._journaled = Counter("turngate_journal_records", "Records appended to the journal", registry=self.registry)
 
     def serve(self, port: int | None) -> None:
-        """Serve `/metrics` on `port`, if there is one."""
-        if port is not None:
+        """Serve `/metrics` on `port`, if there is one.
+
+        Raises:
+            MetricsPortError: the port is taken, or not for this user to listen on, or no port.
+        """
+        if port is None:
+            return
+        try:
             start_http_server(port, registry=self.registry)
+        except (OSError, OverflowError) as exc:
+            why = exc.strerror if isinstance(exc, OSError) else None
+            raise MetricsPortError(
+                f"TURNGATE_METRICS_PORT: cannot listen on port {port} ({why or 'no such port'}): stop what listens there, "
+                "or set another port"
+            ) from None
 
     def applied(self, plan: Plan, sources: int) -> None:
         """Count what a plan brought."""

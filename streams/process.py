@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import uuid
+from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn, Protocol
 
 log = logging.getLogger(__name__)
@@ -16,11 +17,11 @@ log = logging.getLogger(__name__)
 #: Exit status of a process that stopped because going on would have broken a promise. A supervisor should restart it.
 EXIT_FATAL = 70
 
-_TOO_TALKATIVE = ("faust", "mode", "aiokafka", "kafka", "streams.faust_shell")
+_TOO_TALKATIVE = ("faust", "mode", "aiokafka", "kafka", "httpx", "httpx2", "openai", "streams.faust_shell")
 
 
 def configure_logging(level: str) -> None:
-    """Log to stderr from `level` on; libraries that log records' content or every offset only from warnings on."""
+    """Log to stderr from `level` on; libraries that log content, every offset or every request only from warnings on."""
     logging.basicConfig(
         level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
     )
@@ -69,9 +70,10 @@ class FaustService(Protocol):
         """Return when the app has stopped or crashed."""
 
 
-async def run_until_stopped(app: FaustService) -> None:
+async def run_until_stopped(app: FaustService, let_go: Callable[[], Awaitable[None]]) -> None:
     """Run `app` until SIGTERM or SIGINT; a crash of any of its parts ends the process instead.
 
+    `let_go` stops the work on all partitions; it comes first, so that nothing is under way while the app is taken apart.
     Told to stop while it is still starting, which takes as long as the group's first rebalance, it ends the process at
     once: nothing has been taken in yet that would have to be handed back.
     """
@@ -91,6 +93,7 @@ async def run_until_stopped(app: FaustService) -> None:
     crashed = asyncio.create_task(app.wait_until_stopped())
     await asyncio.wait({waiting, crashed}, return_when=asyncio.FIRST_COMPLETED)
     if not told.is_set():
-        die(RuntimeError("a part of the Faust app stopped by itself"))
+        die(getattr(app, "crash_reason", None) or RuntimeError("a part of the Faust app stopped by itself"))
     crashed.cancel()
+    await let_go()
     await app.stop()

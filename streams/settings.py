@@ -9,9 +9,9 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, SecretStr, ValidationError, field_validator
+from pydantic import Field, PositiveFloat, PositiveInt, SecretStr, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings import SettingsError as UnreadableSettingError
@@ -23,6 +23,7 @@ FILE = "turngate.toml"
 #: The `broker` that turngate brings along itself.
 EMBEDDED = "embedded"
 
+_TOPIC_PREFIX = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:,/\[\]]+):[0-9]{1,5}")
 
 #: Where a setting came from.
@@ -86,7 +87,7 @@ class Settings(BaseSettings):
     openai_connect_timeout_s: PositiveFloat = Field(default=10, description="the longest to wait for a connection")
     openai_read_timeout_s: PositiveFloat = Field(default=120, description="the longest to wait for the next chunk")
     session_timeout_s: PositiveFloat = Field(default=6, description="silence after which a worker is taken for dead")
-    metrics_port: NonNegativeInt | None = Field(
+    metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="port of /metrics; none are served without it"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is logged")
@@ -97,6 +98,14 @@ class Settings(BaseSettings):
         """Refuse what is no list of addresses here, before a client tries for seconds to reach it."""
         if value != EMBEDDED and not all(_ADDRESS.fullmatch(one) for one in value.split(",")):
             raise PydanticCustomError("broker", "write host:port, several with commas between and no blanks")
+        return value
+
+    @field_validator("prefix")
+    @classmethod
+    def _topic_prefix(cls, value: str) -> str:
+        """Refuse here what brokers would refuse of a topic's name, or would not tell from another's."""
+        if not _TOPIC_PREFIX.fullmatch(value):
+            raise PydanticCustomError("prefix", "write 1 to 100 of the characters A-Z a-z 0-9 . _ -")
         return value
 
     @classmethod

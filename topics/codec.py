@@ -22,6 +22,8 @@ _ID: TypeAdapter[str] = TypeAdapter(Id)
 _MAX_FAULTS_NAMED = 5
 #: How deeply a record may be nested. It can be read at any depth, but not be written again (to the journal, say).
 MAX_DEPTH = 100
+#: No integer of 64 bits has more digits and a sign.
+_LONGEST_INTEGER = 21
 
 
 def encode(record: Record) -> bytes:
@@ -32,11 +34,27 @@ def encode(record: Record) -> bytes:
     data = record.model_dump(mode="json", exclude_none=True)
     for name in record.spelt_out:
         data.setdefault(name, None)
+    return dump(data)
+
+
+def dump(data: Any) -> bytes:
+    """Return JSON in UTF-8. Half of a surrogate pair, which has no UTF-8, is spelt as an escape; nothing else is."""
     try:
         return orjson.dumps(data)
     except TypeError:
-        # Half of a surrogate pair at the edge of a frame has no UTF-8; only an escape can carry it.
-        return json.dumps(data, separators=(",", ":")).encode()
+        return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
+
+
+def load(raw: bytes) -> Any:
+    """Return what the JSON in `raw` says, halves of surrogate pairs included.
+
+    Raises:
+        MalformedRecordError: not UTF-8, or not JSON.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return _parse_leniently(raw)
 
 
 def decode(raw: bytes | None, shape: TypeAdapter[R]) -> R:
@@ -49,8 +67,7 @@ def decode(raw: bytes | None, shape: TypeAdapter[R]) -> R:
     data = parse(raw)
     version = data.get("v", WIRE_VERSION)
     if version != WIRE_VERSION:
-        shown = version if isinstance(version, int) else type(version).__name__
-        msg = f"record version {shown} is not known here (this build reads version {WIRE_VERSION}): upgrade it first"
+        msg = f"the record's version is not known here (this build reads version {WIRE_VERSION}): upgrade it first"
         raise UnsupportedVersionError(msg)
     try:
         return shape.validate_python(data)
@@ -67,10 +84,7 @@ def parse(raw: bytes | None) -> dict[str, Any]:
     if raw is None:
         msg = "the record has no value (a tombstone): publish a JSON object"
         raise MalformedRecordError(msg)
-    try:
-        data = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        data = _parse_leniently(raw)
+    data = load(raw)
     if not isinstance(data, dict):
         msg = f"the record is a JSON {_json_type(data)}: publish a JSON object"
         raise MalformedRecordError(msg)
@@ -90,6 +104,14 @@ def identify(raw: bytes | None) -> TurnKey | None:
     return TurnKey(*ids)
 
 
+def is_cancel(raw: bytes | None) -> bool:
+    """Return whether a record, also one that cannot be decoded, is meant to end a turn."""
+    try:
+        return raw is not None and b'"cancel"' in raw and parse(raw).get("type") == "cancel"
+    except MalformedRecordError:
+        return False
+
+
 _IDENTITY = (("tenant", "default"), ("thread_id", None), ("turn_id", None))
 
 
@@ -101,7 +123,7 @@ def _parse_leniently(raw: bytes) -> Any:
         msg = "the record is not UTF-8: publish JSON in UTF-8"
         raise MalformedRecordError(msg) from None
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_as_orjson_reads)
     except (ValueError, RecursionError):
         msg = "the record is not JSON: publish a JSON object"
         raise MalformedRecordError(msg) from None
@@ -109,6 +131,12 @@ def _parse_leniently(raw: bytes) -> Any:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(name)
+
+
+def _as_orjson_reads(digits: str) -> float:
+    """Return an integer of up to 64 bits, or the nearest float: what is journaled is read back by either parser."""
+    value = int(digits) if len(digits) <= _LONGEST_INTEGER else None
+    return value if value is not None and -(2**63) <= value < 2**64 else _finite(digits)
 
 
 def _finite(digits: str) -> float:

@@ -23,17 +23,21 @@ _HANGUL_CYCLE = 28
 #: Extenders that are not marks by category: the zero-width non-joiner, and the halfwidth voicing marks of katakana.
 _OTHER_EXTENDERS = frozenset("\u200c\uff9e\uff9f")
 _LAST_SIMPLE = "\u02ff"
+#: The longest cluster that is kept together, in code points. Even, so that a longer run of flags is cut between two.
+MAX_CLUSTER = 64
 
 
 def safe_length(text: str, length: int, *, ended: bool = False) -> int:
     """Return the greatest cut at or before code point `length` of `text` that is not inside a grapheme cluster.
 
-    `ended` says that nothing follows `text`, so that its end is a boundary whatever it ends in.
+    `ended` says that nothing follows `text`, so that its end is a boundary whatever it ends in. A cluster of more than
+    `MAX_CLUSTER` code points is cut all the same: it is no character that anybody reads, and would hold text for ever.
     """
-    cut = min(length, len(text))
-    while cut > 0 and not _is_boundary(text, cut, ended=ended):
-        cut -= 1
-    return cut
+    end = min(length, len(text))
+    for cut in range(end, max(end - MAX_CLUSTER, 0), -1):
+        if _is_boundary(text, cut, ended=ended):
+            return cut
+    return end if end > MAX_CLUSTER else 0
 
 
 def _is_boundary(text: str, cut: int, *, ended: bool) -> bool:
@@ -62,8 +66,8 @@ def _extends(char: str) -> bool:
 
 def _splits_flag(text: str, cut: int) -> bool:
     """Two regional indicators make a flag: a cut after an odd number of them waits for the other half."""
-    start = cut
-    while start > 0 and _within(text[start - 1], _REGIONAL_INDICATORS):
+    start, first = cut, max(cut - MAX_CLUSTER, 0)
+    while start > first and _within(text[start - 1], _REGIONAL_INDICATORS):
         start -= 1
     odd = (cut - start) % 2 == 1
     return odd and (cut == len(text) or _within(text[cut], _REGIONAL_INDICATORS))

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, NonNegativeFloat, NonNegativeInt, P
 
 from topics.content import Frozen, Message, Part, Prompt, ToolCall, ToolDefinition, Usage, User
 from topics.ids import Id, TurnKey
-from topics.text import Text
+from topics.text import Text, none_if_empty
 
 #: The newest record version this build reads and writes.
 WIRE_VERSION = 1
@@ -142,7 +142,7 @@ class ModelFrame(CallRecord):
     reasoning: str | None = None
     refusal: str | None = None
     tool_call_delta: ToolCallDelta | None = None
-    finish_reason: str | None = None
+    finish_reason: Annotated[str | None, BeforeValidator(none_if_empty)] = None
     usage: Usage | None = None
     error: ModelError | None = None
 

@@ -24,3 +24,8 @@ def well_formed(value: object) -> object:
 
 #: A `str` field that holds only characters which exist in UTF-8.
 Text = Annotated[str, BeforeValidator(well_formed)]
+
+
+def none_if_empty(value: object) -> object:
+    """Return None for an empty text: some servers write an empty finish reason into every chunk, and finish nothing."""
+    return None if value == "" else value

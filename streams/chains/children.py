@@ -124,11 +124,12 @@ class Child:
             self._loop.add_writer(self._socket, self._writable)
 
     def kill(self) -> None:
-        """End the process at once; `on_gone` follows."""
+        """End the process at once, and those that processors have started in it; `on_gone` follows."""
         if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # for a zombie: systems differ
                 # Not `self._process.kill()`: it polls first, and so may take the exit status from asyncio's own watcher.
-                os.kill(self._process.pid, signal.SIGKILL)
+                # The group is its own, as the session is: a fork of it would still hold, and use, its end of the socket.
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
         """Kill the process, wait until it is gone, and tell nobody."""

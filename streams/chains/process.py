@@ -341,7 +341,9 @@ class ProcessChainRunner:
         seat = self._seats.get(child)
         if seat is None:
             return
-        if isinstance(message, Done):
+        if isinstance(message, Done | At) and message.call not in seat.calls:
+            self._distrust(seat)
+        elif isinstance(message, Done):
             call = seat.calls.pop(message.call)
             call.stop_timer()
             if message.outcome is not None and not call.future.done():
@@ -353,6 +355,16 @@ class ProcessChainRunner:
             self._start_timer(call, seat)
         elif isinstance(message, Pong):
             seat.heard = True
+
+    def _distrust(self, seat: _Seat) -> None:
+        """Kill a child that speaks of a call it was not given, or has answered; blame nobody who is in it now.
+
+        That is what a processor that forks makes of it: two processes that take each other's calls from one socket.
+        """
+        if seat.doomed is None:
+            _log.warning("a process for processors spoke of a call that is not open: processors must not fork")
+            seat.doom(_CRASHED)
+            seat.certain = False
 
     def _on_gone(self, child: Child) -> None:
         """Find out what the end of a child means for its calls, and replace it."""

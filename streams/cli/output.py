@@ -47,6 +47,11 @@ def shown(piece: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", piece)
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, which takes an s for any other number than one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table: drawn on a terminal, elsewhere in plain columns that are never cut."""
     cells = [[shown(str(cell)) for cell in row] for row in rows]

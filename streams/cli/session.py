@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from streams.brokers import runtime_file
 from streams.cli.failures import UNREACHABLE, CommandError
 from streams.process import configure_logging
-from streams.settings import EMBEDDED, Settings, load_settings, runtime_dir
+from streams.settings import EMBEDDED, FILE, PREFIX, Settings, SettingsError, load_settings, runtime_dir
 
 if TYPE_CHECKING:
     from topics.connection import Connection
@@ -29,10 +30,26 @@ def begin(overrides: Mapping[str, Any] | None = None, *, worker: bool = False) -
     Raises:
         SettingsError: a setting is unknown, or its value cannot be used.
     """
-    settings = load_settings(**(overrides or {}))
+    try:
+        settings = load_settings(**(overrides or {}))
+    except SettingsError:
+        _refuse_variables_in_file()
+        raise
     level = settings.log_level
     configure_logging("warning" if level == "info" and not worker else level)
     return settings
+
+
+def _refuse_variables_in_file() -> None:
+    """Tell whoever wrote a variable's name into the settings file what it is called there."""
+    try:
+        written = tomllib.loads(Path(FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # that is said elsewhere
+        return
+    for name in written:
+        short = name.lower().removeprefix(PREFIX.lower())
+        if name != short and short in Settings.model_fields:
+            raise SettingsError(f"unknown setting {name} in {FILE}: write `{short}` there") from None
 
 
 def bootstrap_of(settings: Settings) -> str:

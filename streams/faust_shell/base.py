@@ -95,6 +95,7 @@ class JournalApp(faust.App):
         """Have `owner` told of every rebalance; must be called before the app starts."""
         tables = cast("JournalTables", self.tables)
         tables.owner, tables.fatal = owner, fatal
+        self.journal.fatal = fatal
         self.on_partitions_revoked.connect(lambda *_, **__: owner.lose(), weak=False)
 
     def source(self, topic: Topic) -> TopicT:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from streams.faust_shell.base import JournalApp
-from streams.faust_shell.watchdog import Progress, Watchdog
+from streams.faust_shell.watchdog import Watchdog
 from streams.ports import Fatal
 from streams.sources import Source
+from topics import codec, names
 from topics.names import Topic
 
 _FULL_POLL_S = 0.02
@@ -32,20 +33,16 @@ def feed(app: JournalApp, worker: Worker, fatal: Fatal, *, patient: Topic, urgen
     Records of the `patient` topic wait in Kafka while the worker is full. Those of the `urgent` one never do: the work
     that makes a worker full may be waiting for them.
     """
-    watchdog = Watchdog(app, app.connection, fatal)
-    app.task(watchdog.run)
+    app.task(Watchdog(app, app.connection, fatal).run)
 
     async def wait_for_room() -> None:
         # A rebalance ends the wait too: what was read must be acknowledged before partitions can move.
-        while worker.full and not app.rebalancing:
-            watchdog.progress.forget()
+        # So does being told to stop. Neither has an event to wait for.
+        while worker.full and not app.rebalancing and not app.should_stop:  # noqa: ASYNC110
             await asyncio.sleep(_FULL_POLL_S)
 
-    async def no_wait() -> None:
-        return
-
-    _agent(app, worker, fatal, patient, wait_for_room, watchdog.progress)
-    _agent(app, worker, fatal, urgent, no_wait, watchdog.progress)
+    _agent(app, worker, fatal, patient, wait_for_room)
+    _agent(app, worker, fatal, urgent, None)
 
 
 def _agent(
@@ -53,25 +50,33 @@ def _agent(
     worker: Worker,
     fatal: Fatal,
     topic: Topic,
-    room: Callable[[], Awaitable[None]],
-    progress: Progress,
+    room: Callable[[], Awaitable[None]] | None,
 ) -> None:
     async def take_in(stream: Any) -> None:
         try:
             async for event in stream.noack().events():
                 batch = event.message
+                if room is not None and worker.full:
+                    await _cancels_first(worker, topic, batch.records)
                 for record in batch.records:
-                    await room()
+                    if room is not None:
+                        await room()
                     ack = event.ack if record is batch.records[-1] else _not_yet
                     written_at = record.timestamp / 1000.0
                     await worker.deliver(Source(topic, record.partition, record.offset, record.value, ack, written_at))
-                progress.delivered((batch.topic, batch.partition), batch.offset)
         except asyncio.CancelledError:
             raise
         except Exception as exc:  # noqa: BLE001 - Faust would restart the agent, one record further on
             fatal(exc)
 
     app.agent(app.source(topic), name=topic.name)(take_in)
+
+
+async def _cancels_first(worker: Worker, topic: Topic, records: Sequence[Any]) -> None:
+    """Hand on a batch's cancels before their turn: they are what can make room. They come again, and change nothing."""
+    for record in records:
+        if topic is names.REQUESTS and codec.is_cancel(record.value):
+            await worker.deliver(Source(topic, record.partition, record.offset, record.value, _not_yet))
 
 
 def _not_yet() -> None:

@@ -12,7 +12,13 @@ from typing import Any
 import faust
 from faust.types import EventT
 
+from streams.journal.errors import UnreadableGapError
 from streams.journal.replay import Replay
+from streams.ports import Fatal
+
+
+def _not_yet_told(exc: BaseException) -> None:
+    raise exc
 
 
 class JournalTable(faust.Table[bytes, bytes]):
@@ -24,6 +30,7 @@ class JournalTable(faust.Table[bytes, bytes]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fatal: Fatal = _not_yet_told
         self.replays: dict[int, Replay] = {}
         self._applied: dict[int, int] = {}
 
@@ -46,7 +53,14 @@ class JournalTable(faust.Table[bytes, bytes]):
             if message.topic != topic or replay is None or message.offset <= self._applied[message.partition]:
                 continue
             self._applied[message.partition] = message.offset
-            replay.apply(message.offset, message.key or b"", message.value)
+            try:
+                replay.apply(message.offset, message.key or b"", message.value)
+            except ValueError:
+                place = f"{topic}[{message.partition}] at offset {message.offset}"
+                self.fatal(
+                    UnreadableGapError(f"{place}: this is no journal record, and nobody but workers may write here")
+                )
+                return
 
     async def on_recovery_completed(self, active_tps: Any, standby_tps: Any) -> None:
         """Do nothing: the journal's owner is told by `recovery.JournalRecovery`, which lets no exception pass unseen."""

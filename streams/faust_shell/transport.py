@@ -23,6 +23,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     def _create_worker_consumer(self, transport: driver.Transport) -> Any:
         consumer = super()._create_worker_consumer(transport)
         consumer._fetch_max_wait_ms = FETCH_WAIT_MS  # noqa: SLF001 - no setting reaches it
+        if getattr(transport, "knows_transactions", False):
+            # A request whose transaction was aborted was never made.
+            consumer._isolation_level = "read_committed"  # noqa: SLF001 - Faust sets it for exactly-once alone
         return consumer
 
 
@@ -139,9 +142,12 @@ class Transport(driver.Transport):
 
     Consumer = Consumer
     Producer = Producer
+    #: Whether the brokers have transactions, and idempotent producers with them.
+    knows_transactions = False
 
 
 class IdempotentTransport(Transport):
     """The same for brokers that take idempotent producers."""
 
     Producer = IdempotentProducer
+    knows_transactions = True

@@ -15,6 +15,9 @@ from streams.gate.state import Answer, Turn
 from topics.graphemes import safe_length
 from topics.records import ModelError
 
+#: The longest name of a failure that is journaled.
+_MAX_ERROR_CHARS = 200
+
 
 def arrived(turn: Turn, event: events.Frames, policy: Policy, scan: AnswerScan | None) -> Sequence[AnyEntry]:
     """Return the entries that follow from frames: at most one failure, or what they add and what of it goes out."""
@@ -79,5 +82,7 @@ def _attempt_failed(turn: Turn, error: ModelError, policy: Policy) -> entries.Ll
     again = error.retryable and turn.attempt + 1 < policy.max_attempts
     keeps = not turn.released_offset or policy.on_retry == "reset"
     return entries.Llm(
-        step=turn.step, attempt=turn.attempt, failed=entries.CallFailure(error=error.type, retry=again and keeps)
+        step=turn.step,
+        attempt=turn.attempt,
+        failed=entries.CallFailure(error=error.type[:_MAX_ERROR_CHARS], retry=again and keeps),
     )

@@ -54,7 +54,12 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time has passed; it matters only if something is overdue."""
+    """Time has passed; it matters only if something is overdue.
+
+    `listening_since` (epoch seconds) is when frames began to be read without a break: before that, silence proves nothing.
+    """
+
+    listening_since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def _well_formed_delta(delta: ToolCallDelta) -> ToolCallDelta:
 def _needed(frame: ModelFrame) -> ModelFrame:
     """Return an early frame without what is never made use of, so that it does not burden the journal."""
     error = frame.error and frame.error.model_copy(update={"message": None})
-    return frame.model_copy(update={"reasoning": None, "error": error})
+    return frame.model_copy(update={"reasoning": None, "error": error, "finish_reason": _finish(frame.finish_reason)})
 
 
 def _groups(

@@ -112,7 +112,7 @@ def decide(
         case events.Refuse():
             return (entries.Failed(error=event.error, message=event.message),)
         case events.Tick():
-            return _overdue(turn, now, policy)
+            return _overdue(turn, now, event.listening_since, policy)
         case _:
             return ()
 
@@ -132,11 +132,11 @@ def _started(turn: Turn, policy: Policy) -> AnyEntry:
     return entries.Started(pre=policy.has_pre, input=policy.has_input, chain=policy.chain)
 
 
-def _overdue(turn: Turn, now: float, policy: Policy) -> Sequence[AnyEntry]:
-    if now < wake_at(turn, policy):
+def _overdue(turn: Turn, now: float, listening_since: float, policy: Policy) -> Sequence[AnyEntry]:
+    if now < wake_at(turn, policy, listening_since):
         return ()
     gap = turn.answer.gap_since
-    if turn.phase is Phase.MODEL and gap is not None and now >= gap + policy.gap_timeout_s:
+    if turn.phase is Phase.MODEL and gap is not None and now >= max(gap, listening_since) + policy.gap_timeout_s:
         return (limits.gap_failure(turn.answer),)
     return (
         entries.Failed(
@@ -147,13 +147,17 @@ def _overdue(turn: Turn, now: float, policy: Policy) -> Sequence[AnyEntry]:
     )
 
 
-def wake_at(turn: Turn, policy: Policy) -> float:
-    """Return the time (epoch seconds) from which a `Tick` would end this turn."""
+def wake_at(turn: Turn, policy: Policy, listening_since: float = 0.0) -> float:
+    """Return the time (epoch seconds) from which a `Tick` would end this turn.
+
+    The deadline is absolute. A silent model and a missing frame are waited for anew from `listening_since`: what they
+    wrote while nobody listened is still to be read.
+    """
     due = turn.deadline_at
     if turn.phase is Phase.MODEL:
-        due = min(due, turn.progress_at + policy.idle_timeout_s)
+        due = min(due, max(turn.progress_at, listening_since) + policy.idle_timeout_s)
         if turn.answer.gap_since is not None:
-            due = min(due, turn.answer.gap_since + policy.gap_timeout_s)
+            due = min(due, max(turn.answer.gap_since, listening_since) + policy.gap_timeout_s)
     return due
 
 

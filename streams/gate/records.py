@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from pydantic import ValidationError
 
 from streams.gate.entries import SHAPES, Accepted, AnyEntry
+from topics import codec
+from topics.errors import WireError
 
 #: The version of the entries' shapes. A worker that reads a newer one stops: going on would skip what it says.
 JOURNAL_VERSION = 1
@@ -40,11 +40,7 @@ class JournalRecord:
         data = {"v": JOURNAL_VERSION, "k": self.entry.checkpoint, "at": self.at, "c": self.confirmed}
         if fields := _fields(self.entry):
             data["d"] = fields
-        try:
-            return orjson.dumps(data)
-        except TypeError:
-            # Half of a surrogate pair has no UTF-8; only an escape can carry it.
-            return json.dumps(data, separators=(",", ":")).encode()
+        return codec.dump(data)
 
     @classmethod
     def decode(cls, n: int, value: bytes) -> JournalRecord:
@@ -55,22 +51,15 @@ class JournalRecord:
             JournalError: the value is not a journal record.
         """
         try:
-            data = _parse(value)
+            data = codec.load(value)
             if data["v"] > JOURNAL_VERSION:
                 raise NewerJournalError(
                     f"journal record {n} has version {data['v']}, this build knows {JOURNAL_VERSION}: "
                     "start the newer turngate again"
                 )
             return cls(n, data["at"], data["c"], _entry(data["k"], data.get("d", {})))
-        except (KeyError, TypeError, ValueError, ValidationError) as exc:
+        except (KeyError, TypeError, ValueError, ValidationError, WireError) as exc:
             raise JournalError(f"journal record {n} cannot be read ({type(exc).__name__})") from None
-
-
-def _parse(value: bytes) -> Any:
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return json.loads(value)
 
 
 def _fields(entry: AnyEntry) -> dict[str, Any]:

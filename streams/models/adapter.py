@@ -38,7 +38,7 @@ class RefusingAdapter:
     name = "refusing"
 
     def __init__(self, error: ModelCallError) -> None:
-        self._last = Delta(error=error.as_error())
+        self._last = Delta.failed(error)
 
     async def stream(self, request: PromptRequest) -> AsyncGenerator[Delta, None]:  # noqa: ARG002 - whatever it asks
         """Yield the error."""

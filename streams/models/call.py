@@ -16,14 +16,25 @@ from typing import Literal, TypeAlias
 
 from streams.models.adapter import ModelAdapter
 from streams.models.delta import Delta
-from streams.models.errors import CallCancelledError, ModelTimeoutError, UnfinishedStreamError, describe
+from streams.models.errors import (
+    CallCancelledError,
+    ModelCallError,
+    ModelTimeoutError,
+    UnfinishedStreamError,
+    describe,
+)
 from streams.models.frames import MAX_FRAME_CHARS, frame_of, split
 from streams.models.mailbox import Mailbox
 from streams.models.window import SendWindow
-from topics.records import PromptRequest
+from topics.records import CallRecord, PromptRequest
 
 #: Chooses the adapter that makes the call a request asks for.
 AdapterFor: TypeAlias = Callable[[PromptRequest], ModelAdapter]
+
+#: How long after a turn's deadline its call is given up, in seconds. The turn worker ends the turn at the deadline by its
+#: own clock and cancels the call; only where no cancel comes (the worker is gone, or its clock far behind) is it for the
+#: runner to end the call. Without the grace either could be first, and readers would see now one error, now the other.
+DEADLINE_GRACE_S = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +51,8 @@ class Call:
     """The call that `request` asks for, made once.
 
     `slot` is entered while the provider is at work, so that the pool can bound how many are. `remaining_s` is how long
-    the call may take, waiting for its slot included; None sets no limit.
+    the turn still has, waiting for the slot included; None sets no limit. The call is given up `grace_s` later, see
+    `DEADLINE_GRACE_S`; a provider that was not asked by the deadline is not asked any more.
     """
 
     def __init__(
@@ -50,6 +62,7 @@ class Call:
         adapter_for: AdapterFor,
         slot: AbstractAsyncContextManager[object],
         remaining_s: float | None,
+        grace_s: float,
         window: SendWindow,
         mailbox: Mailbox,
         coalesce: bool,
@@ -58,6 +71,7 @@ class Call:
         self._adapter_for = adapter_for
         self._slot = slot
         self._remaining_s = remaining_s
+        self._grace_s = grace_s
         self._window = window
         self._mailbox = mailbox
         self._coalesce = coalesce
@@ -95,12 +109,16 @@ class Call:
 
     async def _read(self) -> Delta:
         """Read the provider to the end, and return the delta that ends the call."""
-        limit = asyncio.timeout(self._remaining_s)
+        deadline = None if self._remaining_s is None else asyncio.get_running_loop().time() + self._remaining_s
+        limit = asyncio.timeout_at(None if deadline is None else deadline + self._grace_s)
         try:
-            if self._remaining_s is not None and self._remaining_s <= 0:
+            async with limit:
+                if not _is_past(deadline):
+                    async with self._slot:
+                        if not _is_past(deadline):
+                            return await self._read_adapter()
+                await asyncio.Event().wait()  # for the turn worker's cancel, or the end of the grace
                 return _timed_out()
-            async with limit, self._slot:
-                return await self._read_adapter()
         except TimeoutError:
             if limit.expired():
                 return _timed_out()
@@ -113,7 +131,7 @@ class Call:
                     return delta
                 await self._mailbox.put(delta)
         error = UnfinishedStreamError("the model's output ended without a finish reason")
-        return Delta(error=error.as_error())
+        return Delta.failed(error)
 
     def _read_ended(self, reader: asyncio.Task[Delta]) -> None:
         """Put the end of the call where the sender finds it, whatever the reading came to."""
@@ -125,13 +143,14 @@ class Call:
         if reader.cancelled() and self._cancelled:
             self._mailbox.clear()
             error = CallCancelledError("the call was cancelled by the turn worker")
-            self._mailbox.close(Delta(error=error.as_error()))
+            self._mailbox.close(Delta.failed(error))
             return
         if failure is None:
             self._mailbox.close(reader.result())
             return
-        _log.error("A model call of turn %s raised %s", self.request.turn, _where(failure))
-        self._mailbox.close(Delta(error=describe(failure)))
+        own = isinstance(failure, ModelCallError)
+        account = f"{type(failure).__name__}: {failure}" if own else _where(failure)
+        self._mailbox.close(Delta(error=describe(failure), account=account))
 
     async def _send(self) -> CallEnd:
         seq = 0
@@ -144,10 +163,13 @@ class Call:
                 seq += 1
             if delta.is_last:
                 break
+        cancelled = self._cancelled and _is_cancellation(delta)
+        if delta.error is not None and not cancelled:
+            log_failure(self.request, delta)
         await self._window.settle()
         if delta.error is None:
             return CallEnd("finished", seq)
-        return CallEnd("cancelled" if self._cancelled and _is_cancellation(delta) else "failed", seq)
+        return CallEnd("cancelled" if cancelled else "failed", seq)
 
 
 def _is_cancellation(delta: Delta) -> bool:
@@ -156,7 +178,17 @@ def _is_cancellation(delta: Delta) -> bool:
 
 def _timed_out() -> Delta:
     error = ModelTimeoutError("the model had not finished when the call's deadline passed")
-    return Delta(error=error.as_error())
+    return Delta.failed(error)
+
+
+def log_failure(call: CallRecord, last: Delta) -> None:
+    """Log that `call` failed, and what `last` accounts for: the one place where operators learn of it in words."""
+    account = last.account or "an error whose wording is not ours to log"
+    _log.warning("model call failed: turn %s, step %d, attempt %d: %s", call.turn, call.step, call.attempt, account)
+
+
+def _is_past(deadline: float | None) -> bool:
+    return deadline is not None and deadline <= asyncio.get_running_loop().time()
 
 
 def _where(exc: BaseException) -> str:

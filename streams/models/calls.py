@@ -5,8 +5,10 @@ What the app around it does, in this order: append `started` to the journal, ack
 
 * Frames of one call carry the request's ids, and `seq` from 0 without gaps; they are handed to the producer in that
   order. `on_done` is called once, after the broker has confirmed the last of them.
-* A call ends with exactly one last frame: the model's finish, or an `error`. A deadline gives `ModelTimeoutError`; an
-  adapter that raises gives an error with the class name of what it raised.
+* A call ends with exactly one last frame: the model's finish, or an `error`. An adapter that
+  raises gives an error with the class name of what it raised. A call that is still open some time after its deadline,
+  which the turn worker should have cancelled by then, gives `ModelTimeoutError`. Every error but a cancellation is
+  logged, once, without the provider's or the caller's words.
 * A cancelled call stops the provider and ends with `CallCancelledError`. It is an error, not a finish, so that a turn
   can never take a cut-off answer for a whole one; and it has no usage, because providers count only at the end: the
   turn worker estimates. A cancel that comes before its prompt is remembered, as topics have no order among each other.
@@ -22,7 +24,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeAlias
 
-from streams.models.call import AdapterFor, Call, CallEnd
+from streams.models.call import DEADLINE_GRACE_S, AdapterFor, Call, CallEnd
 from streams.models.mailbox import Mailbox
 from streams.models.window import Send, SendWindow
 from topics.ids import TurnKey
@@ -47,7 +49,7 @@ class CallPool:
     `max_calls` bounds the provider calls at work at once; later ones wait, in order, and their deadline runs. `now`
     returns seconds since the epoch. Per call, `max_unconfirmed` frames may be on their way to the broker, and
     `max_waiting` deltas may wait before the provider is held back. With `coalesce`, texts that piled up while the
-    window was full share a frame.
+    window was full share a frame. `grace_s` is how long after its deadline a call is given up, in seconds.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class CallPool:
         max_unconfirmed: int = 32,
         max_waiting: int = 256,
         coalesce: bool = True,
+        grace_s: float = DEADLINE_GRACE_S,
     ) -> None:
         self._adapter_for = adapter_for
         self._send = send
@@ -70,6 +73,7 @@ class CallPool:
         self._max_unconfirmed = max_unconfirmed
         self._max_waiting = max_waiting
         self._coalesce = coalesce
+        self._grace_s = grace_s
         self._slots = asyncio.Semaphore(max_calls)
         self._calls: dict[_Key, tuple[Call, asyncio.Task[None]]] = {}
         self._early_cancels: OrderedDict[_Key, None] = OrderedDict()
@@ -98,6 +102,7 @@ class CallPool:
             adapter_for=self._adapter_for,
             slot=self._slots,
             remaining_s=None if request.deadline_at is None else request.deadline_at - self._now(),
+            grace_s=self._grace_s,
             window=SendWindow(self._send, request.partition, limit=self._max_unconfirmed, on_failure=self._give_up),
             mailbox=Mailbox(self._max_waiting),
             coalesce=self._coalesce,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Self
 
+from streams.models.errors import ModelCallError
 from topics.content import Usage
 from topics.records import ModelError, ToolCallDelta
 
@@ -12,7 +14,8 @@ from topics.records import ModelError, ToolCallDelta
 class Delta:
     """A `ModelFrame` without its ids and `seq`: what an adapter yields. Several payloads may share one delta.
 
-    The first delta with a `finish_reason` or an `error` is the last one of its call.
+    The first delta with a `finish_reason` or an `error` is the last one of its call. `account` is what may be logged of an
+    `error`: never any of a provider's or a caller's wording. It goes into no frame.
     """
 
     text: str | None = None
@@ -22,6 +25,12 @@ class Delta:
     finish_reason: str | None = None
     usage: Usage | None = None
     error: ModelError | None = None
+    account: str | None = field(default=None, compare=False)
+
+    @classmethod
+    def failed(cls, error: ModelCallError, *, usage: Usage | None = None) -> Self:
+        """Return the delta that ends a call with one of our own errors, whose message may be logged."""
+        return cls(usage=usage, error=error.as_error(), account=f"{type(error).__name__}: {error}")
 
     @property
     def is_last(self) -> bool:

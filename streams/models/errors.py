@@ -7,7 +7,7 @@
     ├── InvalidScriptError        the script of a request cannot be played
     ├── InvalidParamsError        `params` name something that callers may not set
     ├── UnsupportedContentError   a message part that the model server has no form for
-    ├── ModelTimeoutError         the call's deadline passed
+    ├── ModelTimeoutError         the call's deadline passed, and nobody cancelled the call
     ├── MalformedStreamError      the model server sent something that is not its protocol (retryable)
     ├── UnfinishedStreamError     the answer stopped without a finish (retryable)
     ├── CallCancelledError        the turn worker cancelled the call (retryable)
@@ -59,7 +59,7 @@ class UnsupportedContentError(ModelCallError):
 
 
 class ModelTimeoutError(ModelCallError):
-    """The call's deadline passed before the model had finished."""
+    """The call's deadline passed before the model had finished, and no cancel came in the grace after it."""
 
 
 class MalformedStreamError(ModelCallError):

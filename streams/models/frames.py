@@ -12,6 +12,10 @@ from topics.records import CallRecord, ModelFrame, ToolCallDelta
 #: The most characters one frame carries. JSON spells one character in at most twelve bytes, so that such a frame stays
 #: well below a broker's limit of 1 MB for one record.
 MAX_FRAME_CHARS = 50_000
+#: How a call ends that was found started and never finished.
+INTERRUPTED = Delta.failed(
+    CallInterruptedError("the model runner that had started this call ended before the call did")
+)
 
 
 def frame_of(call: CallRecord, seq: int | None, delta: Delta) -> ModelFrame:
@@ -35,8 +39,7 @@ def frame_of(call: CallRecord, seq: int | None, delta: Delta) -> ModelFrame:
 
 def interrupted_frame(call: CallRecord) -> ModelFrame:
     """Return the frame by which a runner reports a call that it found started and never finished."""
-    error = CallInterruptedError("the model runner that had started this call ended before the call did")
-    return frame_of(call, None, Delta(error=error.as_error()))
+    return frame_of(call, None, INTERRUPTED)
 
 
 def split(delta: Delta, limit: int = MAX_FRAME_CHARS) -> Iterator[Delta]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from streams.models.delta import Delta
 from streams.models.errors import AdapterMissingError
 from streams.models.openai_chunks import ChunkReader
-from streams.models.openai_errors import error_of, is_transport
+from streams.models.openai_errors import ending_of, is_transport
 from streams.models.openai_request import body_of
 from topics.records import PromptRequest
 
@@ -107,8 +107,8 @@ def _last(exc: Exception, reader: ChunkReader) -> Delta | None:
     if reader.finish_reason is not None and is_transport(exc):
         # The answer is whole: all that broke is the wait for its usage.
         return reader.end()
-    error = error_of(exc)
-    return Delta(usage=reader.usage, error=error) if error else None
+    ending = ending_of(exc)
+    return replace(ending, usage=reader.usage) if ending else None
 
 
 def _client(settings: OpenAISettings) -> AsyncOpenAI:

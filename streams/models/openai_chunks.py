@@ -43,7 +43,7 @@ class ChunkReader:
         """Return the answer's last delta: its finish with the usage, or an error if it was cut off before that."""
         if self.finish_reason is None:
             error = UnfinishedStreamError("the model server's stream ended without a finish reason")
-            return Delta(usage=self.usage, error=error.as_error())
+            return Delta.failed(error, usage=self.usage)
         return Delta(finish_reason=self.finish_reason, usage=self.usage)
 
     def _choice(self, choice: object) -> list[Delta]:

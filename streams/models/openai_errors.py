@@ -1,4 +1,4 @@
-"""What a chat completions server, or the way to it, got wrong, as the `ModelError` of a frame.
+"""What a chat completions server, or the way to it, got wrong, as the delta that ends a call.
 
 `type` is the SDK's class name, `message` the provider's wording, cut to a bearable length. `retryable` says that the
 same request may fare better later.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from streams.models.delta import Delta
 from streams.models.errors import MalformedStreamError, ModelCallError
 from topics.records import ModelError
 
@@ -20,14 +21,14 @@ _SERVER_ERRORS = range(500, 600)
 _TRANSPORTS = frozenset({"httpx", "httpcore", "httpx2", "httpcore2", "h11", "anyio", "ssl"})
 
 
-def error_of(exc: Exception) -> ModelError | None:
-    """Return what to tell the turn worker of `exc`, or None if it is nothing that a model call is expected to raise."""
+def ending_of(exc: Exception) -> Delta | None:
+    """Return the delta by which `exc` ends a call, or None if it is nothing that a model call is expected to raise."""
     import openai  # noqa: PLC0415 - an extra; whoever gets here has it
 
     if isinstance(exc, ModelCallError):
-        return exc.as_error()
+        return Delta.failed(exc)
     if isinstance(exc, openai.APIStatusError):
-        return _error(exc, str(exc), retryable=_is_passing(exc.status_code))
+        return _error(exc, str(exc), retryable=_is_passing(exc.status_code), status=exc.status_code)
     if isinstance(exc, openai.APIConnectionError):
         return _error(exc, str(exc), retryable=True)
     if isinstance(exc, openai.APIError):
@@ -38,7 +39,7 @@ def error_of(exc: Exception) -> ModelError | None:
         return _error(exc, "the connection to the model server broke", retryable=True)
     if isinstance(exc, ValueError):
         # JSON or UTF-8 that cannot be decoded: these exceptions quote what they could not read.
-        return MalformedStreamError("the model server sent a chunk that is not JSON in UTF-8").as_error()
+        return Delta.failed(MalformedStreamError("the model server sent a chunk that is not JSON in UTF-8"))
     return None
 
 
@@ -50,8 +51,12 @@ def is_transport(exc: Exception) -> bool:
     return of_transport or isinstance(exc, (openai.APIConnectionError, OSError))
 
 
-def _error(exc: Exception, message: str, *, retryable: bool) -> ModelError:
-    return ModelError(type=type(exc).__name__, message=message[:MAX_MESSAGE_CHARS], retryable=retryable)
+def _error(exc: Exception, message: str, *, retryable: bool, status: int | None = None) -> Delta:
+    kind = type(exc).__name__
+    return Delta(
+        error=ModelError(type=kind, message=message[:MAX_MESSAGE_CHARS], retryable=retryable),
+        account=kind if status is None else f"{kind}, HTTP status {status}",
+    )
 
 
 def _is_passing(status: int) -> bool:

@@ -118,7 +118,7 @@ class ScriptAdapter:
         try:
             script = Script.of(request)
         except InvalidScriptError as exc:
-            yield Delta(error=exc.as_error())
+            yield Delta.failed(exc)
             return
         for item in script.items_of(request):
             delay_s = script.delay_s if item.delay_s is None else item.delay_s

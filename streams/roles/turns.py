@@ -68,7 +68,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         )
         app.belong_to(worker.partitions, die)
         feed(app, worker, die, patient=names.REQUESTS, urgent=names.FRAMES)
-        await run_until_stopped(app)
+        await run_until_stopped(app, worker.partitions.lose)
     finally:
         await chains.stop()
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from streams.inbox import Inbox
 from streams.journal.partition import PartitionJournal
-from streams.models.call import CallEnd
+from streams.models.call import CallEnd, log_failure
 from streams.models.calls import CallPool
-from streams.models.frames import interrupted_frame
+from streams.models.frames import INTERRUPTED, interrupted_frame
 from streams.ports import Clock, Fatal, Producer
 from streams.runner.desk import CallDesk, CallDone, CallKey, Input
 from streams.sources import DeadLetterBox, Source
@@ -85,6 +85,8 @@ class CallLoop:
 
     async def _report(self, interrupted: Sequence[CallKey]) -> None:
         topic = self._ports.names.topic(names.FRAMES)
+        for call in interrupted:
+            log_failure(call.record(), INTERRUPTED)
         sent = [
             await self._ports.producer.send(
                 topic, self._partition, call.turn.thread.encode(), codec.encode(interrupted_frame(call.record()))

@@ -27,6 +27,9 @@ from topics.records import CancelTurn, ModelFrame, TurnRequest
 
 OnBusy = Literal["queue", "reject", "cancel_previous"]
 
+#: Text of fewer code points fits into a record however it is spelt.
+_SMALL_CHARS = 100_000
+
 _BUSY = events.Refuse("InvalidRequestError", "the thread has an open turn: wait for its end, or set on_busy to queue")
 
 
@@ -187,11 +190,14 @@ class Desk:
         if key in self.turns:
             self._confirmed[key] = n
 
-    def overdue(self, now: float) -> list[News]:
+    def overdue(self, now: float, listening_since: float) -> list[News]:
         """Return a tick for every open turn that has waited longer than it may."""
-        tick = events.Tick()
-        due = (key for key, turn in self.turns.items() if not turn.over and machine.wake_at(turn, self.policy) <= now)
-        return [News(key, tick) for key in due]
+        tick = events.Tick(listening_since)
+        return [
+            News(key, tick)
+            for key, turn in self.turns.items()
+            if not turn.over and machine.wake_at(turn, self.policy, listening_since) <= now
+        ]
 
     def expired(self, now: float) -> list[TurnKey]:
         """Forget closed turns that no duplicate can ask for any more, and return them: their last record can go too."""
@@ -270,42 +276,47 @@ class Desk:
         if key in self.done:
             plan.repeats.append((key, self.done[key]))
             return
+        entry = machine.accept(request, partition=self.partition, order=source.offset, now=now, policy=self.policy)
+        if not self._fits(entry):
+            reason = f"the request takes over {self.policy.max_entry_bytes} bytes once written out: send less in it"
+            self._refuse_request(source, "RecordTooLargeError", reason, now, plan)
+            return
         # A turn whose outcome is decided does not count: its caller may have been told of it before it is closed here.
         busy = [turn for turn in self._threads.get(key.thread, ()) if not self.turns[turn].over]
         if self.settings.on_busy == "cancel_previous":
             # Before the new turn is journaled: a crash in between then leaves a request that comes again.
             for previous in busy:
                 self._happened(previous, events.Cancel(), now, plan)
-        self._accept(request, source, now, plan)
+        self._accept(entry, now, plan)
         if busy and self.settings.on_busy == "reject":
             self._happened(key, _BUSY, now, plan)
 
-    def _accept(self, request: TurnRequest, source: Source, now: float, plan: Plan, *, readable: bool = True) -> None:
-        key = request.turn
-        entry = machine.accept(
-            request, partition=self.partition, order=source.offset, now=now, policy=self.policy, readable=readable
-        )
+    def _accept(self, entry: entries.Accepted, now: float, plan: Plan) -> None:
+        key = entry.request.turn
         record = JournalRecord(n=0, at=now, confirmed=-1, entry=entry)
         self.turns[key] = machine.begin(record)
         self._confirmed[key] = -1
         plan.journal.append((key, record))
         queue = self._threads.setdefault(key.thread, deque())
         queue.append(key)
-        if len(queue) == 1 and readable:
+        if len(queue) == 1 and entry.readable:
             self._happened(key, events.Start(), now, plan)
 
     def _refuse_request(self, source: Source, error: str, reason: str, now: float, plan: Plan) -> None:
         """Dead-letter a request that cannot be taken, and end its turn visibly if it names one that is not known."""
         key = codec.identify(source.value)
         plan.refused.append(Refused(source, error, reason, key))
-        if key is None or key in self.turns or key in self.done:
+        if key is None or key in self.turns or key in self.done or codec.is_cancel(source.value):
             return
         if key.thread.partition(self.settings.partitions) != source.partition:
             return
         stand_in = TurnRequest(
             tenant=key.tenant, thread_id=key.thread_id, turn_id=key.turn_id, message=(TextPart(text=""),)
         )
-        self._accept(stand_in, source, now, plan, readable=False)
+        entry = machine.accept(
+            stand_in, partition=self.partition, order=source.offset, now=now, policy=self.policy, readable=False
+        )
+        self._accept(entry, now, plan)
         self._happened(key, events.Refuse("InvalidRequestError", reason), now, plan)
 
     # -- one turn -----------------------------------------------------------------------------------------------------
@@ -331,15 +342,19 @@ class Desk:
         return self._scans.setdefault(key, AnswerScan(self._open_scanner))
 
     def _fitting(self, entry: entries.AnyEntry) -> entries.AnyEntry:
-        """Return `entry`, or a failure in its place if what a processor made cannot be journaled in one record."""
-        # What models say is bounded where it is taken in; only a processor's words about it are not.
-        bounded = isinstance(entry, entries.Llm) and entry.rejected is None
-        if bounded or len(JournalRecord(0, 0.0, -1, entry).encode()) <= self.policy.max_entry_bytes:
+        """Return `entry`, or a failure in its place if it cannot be journaled in one record."""
+        if _is_small(entry) or self._fits(entry):
             return entry
+        if isinstance(entry, entries.Llm) and entry.rejected is None:
+            message = "a frame of the answer is too large for a record: have the model server write smaller ones"
+            return entries.Failed(error="AnswerTooLargeError", phase="model", message=message)
         return entries.Failed(
             error="ProcessorFailedError",
             message=f"what {entry.checkpoint} produced does not fit into a record: have processors return less",
         )
+
+    def _fits(self, entry: entries.AnyEntry) -> bool:
+        return len(JournalRecord(0, 0.0, -1, entry).encode()) <= self.policy.max_entry_bytes
 
     def _close(self, turn: Turn, now: float, plan: Plan) -> None:
         key = turn.key
@@ -354,3 +369,14 @@ class Desk:
             del self._threads[key.thread]
         elif self.turns[queue[0]].phase is Phase.QUEUED:
             self._happened(queue[0], events.Start(), now, plan)
+
+
+def _is_small(entry: entries.AnyEntry) -> bool:
+    """Return whether an entry is small without a doubt, as nearly all are: most of them need not be encoded twice."""
+    return (
+        isinstance(entry, entries.Llm)
+        and len(entry.text) + len(entry.release) + len(entry.refusal) < _SMALL_CHARS
+        and not entry.early
+        and not entry.tool_calls
+        and entry.rejected is None
+    )

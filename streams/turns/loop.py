@@ -38,6 +38,8 @@ from topics.ids import TurnKey
 from topics.names import Names
 
 TICK_S = 0.25
+#: A clock that moved this much between two ticks means that the process was stopped, or its machine.
+PAUSE_S = 2.0
 EXPIRY_S = 60.0
 
 
@@ -143,9 +145,15 @@ class PartitionLoop:
 
     async def _watch_clock(self) -> None:
         since_expiry = 0.0
+        listening_since = last = self._ports.clock()
         while True:
             await asyncio.sleep(TICK_S)
-            for tick in self.desk.overdue(self._ports.clock()):
+            now = self._ports.clock()
+            if now - last > PAUSE_S:
+                # This process stood still; what was written meanwhile is still to be read.
+                listening_since = now
+            last = now
+            for tick in self.desk.overdue(now, listening_since):
                 self._inbox.put(tick)
             since_expiry += TICK_S
             if since_expiry >= EXPIRY_S:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from streams.chains import ChainRunner
 from streams.gate.policy import Policy
-from streams.gate.records import JournalRecord
+from streams.gate.records import JournalError, JournalRecord
 from streams.gate.scan import Scanner
 from streams.journal.claims import Claim
 from streams.journal.owner import JournalOwner, Logs
@@ -72,7 +72,11 @@ class TurnWorker:
 
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> PartitionLoop:
         desk = Desk(partition, self._policy, self._settings.desk, self._open_scanner)
-        owed = desk.restore({TurnKey.parse(subject): _records(rows) for subject, rows in replay.rows.items()})
+        try:
+            owed = desk.restore({TurnKey.parse(subject): _records(rows) for subject, rows in replay.rows.items()})
+        except (JournalError, ValueError) as exc:
+            reason = exc if isinstance(exc, JournalError) else "a row belongs to no turn"
+            raise JournalError(f"the turns' journal, partition {partition}: {reason}") from None
         chores = Chores(self._chains, self._ports.fatal, limit=self._settings.max_chores)
         loop = PartitionLoop(desk, PartitionJournal(journal, replay.rows), chores, self._ports)
         loop.start(owed)

@@ -24,7 +24,7 @@ SHELL = shutil.which("bash") or "/bin/sh"
 
 #: Python that is compiled and not run here: a line of it, and why.
 NOT_RUN_PYTHON = {
-    "async with TurnClient(": "needs a running pipeline at a fixed address; tests/topics/test_client.py runs the client",
+    "async with TurnClient(": "needs a running pipeline; tests/streams/cli/test_first_steps.py runs it in one",
     "async def serve(": "needs a running pipeline; tests/docs/test_model_server.py runs it in one",
 }
 #: Commands that are not run here: what they begin with, and why. Those of turngate are parsed all the same.
@@ -36,8 +36,9 @@ NOT_RUN_COMMANDS = {
     "turngate up": "runs until it is stopped; tests/streams/cli/test_up.py runs it",
     "turngate send": "needs a running pipeline; tests/streams/cli/test_up.py runs it",
 }
-#: Languages that are no code of ours to run: pictures, records (see test_wire.py), the reader (see test_reader_js.py).
-OTHER_LANGUAGES = {"", "json", "js"}
+#: Languages that are no code of ours to run: pictures, records (see test_wire.py), the reader (see test_reader_js.py),
+#: the settings file (see test_settings_page.py).
+OTHER_LANGUAGES = {"", "json", "js", "toml"}
 
 _ELISION = "..."
 _COMMENT = re.compile(r"\s+# .*$")

@@ -46,7 +46,7 @@ class Markup(str):
         lambda: Proceed(metadata={"at": dt.date(2020, 1, 1)}),
         lambda: Proceed(metadata={"n": 2**64}),
         lambda: Proceed(metadata={"n": float("nan")}),
-        lambda: Block(None),  # type: ignore[arg-type]
+        lambda: Block(1),  # type: ignore[arg-type]
         lambda: Block(reason=1),  # type: ignore[arg-type]
         lambda: ModifiedResponse(None),  # type: ignore[arg-type]
     ],
@@ -57,6 +57,12 @@ def test_a_malformed_verdict_cannot_be_made(make: Callable[[], object]) -> None:
         make()
     assert isinstance(caught.value, TypeError)
     assert "bytes'" not in str(caught.value)
+
+
+def test_a_block_without_a_response_may_say_so() -> None:
+    """None is the natural way to write it; it is the same verdict as one with no text."""
+    assert Block(response=None) == Block("") == Block()
+    assert Block(None).response == ""
 
 
 def test_a_text_is_made_an_exact_one() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+
+import pytest
 from prometheus_client import generate_latest
 
 from processors.outcomes import Proceeded, Report
 from streams.gate import events
 from streams.gate.policy import Policy
-from streams.metrics import Metrics
+from streams.metrics import Metrics, MetricsPortError
+from streams.settings import SettingsError
 from streams.turns.inputs import News
 from tests.streams.turns.desks import NOW, a_desk, frame_source, key, source
 from tests.streams.turns.simulation import cancel, turn
@@ -79,3 +83,20 @@ def test_registries_are_apart() -> None:
 def test_without_a_port_nothing_is_served() -> None:
     """Serving is the operator's choice."""
     Metrics().serve(None)
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    """It is a mistake in the settings, and said like one: with the setting, the port, and what to do."""
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(MetricsPortError, match=rf"TURNGATE_METRICS_PORT.* {port} .*another port") as caught:
+            Metrics().serve(port)
+    assert isinstance(caught.value, SettingsError)
+
+
+def test_a_port_beyond_the_last_is_named() -> None:
+    """The second worker of a pipeline listens one port further on."""
+    with pytest.raises(MetricsPortError, match="65536"):
+        Metrics().serve(65536)

@@ -55,6 +55,13 @@ def test_an_unknown_entry_of_the_file_is_refused(tmp_path: Path) -> None:
         ("TURNGATE_ON_BUSY", "secret-words"),
         ("TURNGATE_VOICE_CHANNELS", "secret-words"),
         ("TURNGATE_BROKER", "secret words"),
+        ("TURNGATE_PREFIX", "secret words"),
+        ("TURNGATE_PREFIX", "secret/"),
+        ("TURNGATE_PREFIX", "secret.\n"),
+        ("TURNGATE_PREFIX", ""),
+        ("TURNGATE_PREFIX", "s" * 101),
+        ("TURNGATE_METRICS_PORT", "0"),
+        ("TURNGATE_METRICS_PORT", "65536"),
         ("TURNGATE_TURN_TIMEOUT_S", "-5"),
     ],
 )
@@ -66,6 +73,12 @@ def test_a_value_that_cannot_be_used_is_named_and_not_quoted(
     with pytest.raises(SettingsError, match=name) as caught:
         load_settings()
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("prefix", ["x", "acme-EU_1.turngate.", "s" * 100])
+def test_a_prefix_may_be_all_that_a_topics_name_may(prefix: str) -> None:
+    """As long as there is room for the topic's own name behind it."""
+    assert load_settings(prefix=prefix).prefix == prefix
 
 
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
@@ -83,7 +96,7 @@ def test_settings_survive_the_way_into_a_child_process(monkeypatch: pytest.Monke
         voice_channels=("a", 'b"c'),
         openai_api_key=SecretStr("sk-1"),
         turn_timeout_s=1.5,
-        metrics_port=0,
+        metrics_port=65535,
         deps="module:attribute",
     )
     variables = environment(given)

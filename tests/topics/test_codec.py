@@ -275,3 +275,47 @@ def test_a_missing_sequence_number_is_not_the_same_as_none() -> None:
     assert codec.decode(codec.encode(interrupted), MODEL_FRAME) == interrupted
     with pytest.raises(MalformedRecordError, match="seq: missing"):
         codec.decode(b'{"thread_id":"t","turn_id":"u"}', MODEL_FRAME)
+
+
+def test_half_of_a_surrogate_pair_costs_its_escape_alone() -> None:
+    """The characters beside it keep their size, so that a record cannot outgrow what it came in as."""
+    raw = codec.dump({"text": "\u00e9" * 100 + "\ud83d"})
+    assert len(raw) == len(b'{"text":""}') + 200 + len(b"\\ud83d")
+    assert codec.load(raw) == {"text": "\u00e9" * 100 + "\ud83d"}
+
+
+def test_numbers_are_read_alike_by_both_parsers() -> None:
+    """Whether a record needs the lenient parser hangs on its texts; its numbers must not."""
+    big = b"1" + b"0" * 30
+    strict = codec.load(b'{"n":[' + big + b",18446744073709551615,-9223372036854775808,1.5]}")
+    lenient = codec.load(b'{"n":[' + big + b',18446744073709551615,-9223372036854775808,1.5],"t":"\\ud800"}')
+    assert lenient["n"] == strict["n"]
+    assert [type(one) for one in lenient["n"]] == [type(one) for one in strict["n"]]
+
+
+def test_an_unknown_version_is_not_repeated() -> None:
+    """It is input, and the reason of a refusal quotes no input."""
+    with pytest.raises(UnsupportedVersionError) as caught:
+        codec.decode(b'{"v":4111111111111111}', REQUEST)
+    assert "4111" not in str(caught.value)
+
+
+def test_an_empty_finish_reason_finishes_nothing() -> None:
+    """Some servers write one into every chunk."""
+    frame = codec.decode(b'{"thread_id":"t","turn_id":"u","seq":0,"text":"x","finish_reason":""}', MODEL_FRAME)
+    assert frame.finish_reason is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b'{"type":"cancel","v":99}', True),
+        (b'{"message":"\\"cancel\\""}', False),
+        (b'{"type":"turn","x":"cancel"}', False),
+        (b'["cancel"]', False),
+        (None, False),
+    ],
+)
+def test_a_cancel_is_known_by_its_type(raw: bytes | None, expected: bool) -> None:
+    """Also one that cannot be decoded."""
+    assert codec.is_cancel(raw) is expected

@@ -100,3 +100,13 @@ def test_a_boundary_stays_one_whatever_follows(text: str, more: str) -> None:
     for limit in range(len(text)):
         cut = safe_length(text, limit)
         assert safe_length(text + more, cut) == cut
+
+
+def test_a_cluster_without_end_is_cut_all_the_same() -> None:
+    """Nobody reads it as one character, and it must not hold text, or the worker, for ever."""
+    text = "a" + "\u200d" * 500
+    assert safe_length(text, len(text)) == len(text)
+    flags = "\U0001f1e9" * 501
+    assert safe_length(flags, len(flags)) in (500, 501)
+    short = "\U0001f469" + "\u200d" * 5
+    assert safe_length(short, len(short)) == 0

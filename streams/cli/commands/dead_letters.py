@@ -36,10 +36,15 @@ def show(
 def replay(
     letters: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="As `list` shows them.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All that are kept.")] = False,
+    error: Annotated[str | None, typer.Option(metavar="NAME", help="All that were refused with this error.")] = None,
     broker: Broker = None,
     as_json: Json = False,
 ) -> None:
-    """Send refused records again, as they were; what was taken already changes nothing. Exits 1 if one could not be."""
-    from streams.cli.work.dead_letters import replay as work  # noqa: PLC0415 - see the package's text
+    """Send refused records again, as they were; what was taken already changes nothing. Exits 1 if one could not be.
 
-    raise typer.Exit(work(letters or [], every=every, as_json=as_json, broker=broker))
+    With --all or --error, letters about one and the same record (it was sent again and refused again) send it once.
+    """
+    from streams.cli.work.dead_letters import Choice  # noqa: PLC0415 - see the package's text
+    from streams.cli.work.dead_letters import replay as work  # noqa: PLC0415 - the same
+
+    raise typer.Exit(work(Choice(tuple(letters or ()), every=every, error=error), as_json=as_json, broker=broker))

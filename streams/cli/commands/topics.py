@@ -27,11 +27,19 @@ def create(
 
 
 @app.command()
-def check(broker: Broker = None, partitions: Partitions = None, as_json: Json = False) -> None:
-    """Say what is missing or laid out wrongly; exits 1 if anything is.
-
-    Without --partitions the count that the topic of requests has is taken to be right.
-    """
+def check(
+    broker: Broker = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many the turn topics should have. Without it: as many as the topic of requests has; "
+            "TURNGATE_PARTITIONS where there is no such topic.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what is missing or laid out wrongly; exits 1 if anything is."""
     from streams.cli.work.topics import check as work  # noqa: PLC0415 - see the package's text
 
     raise typer.Exit(work(partitions, as_json=as_json, broker=broker))

@@ -10,6 +10,7 @@ from streams.cli.options import Deps, Json, Partitions
 
 
 def up(
+    *,
     workers: Annotated[int, typer.Option(min=1, help="How many turn workers.")] = 1,
     model: Annotated[
         str | None,
@@ -25,13 +26,18 @@ def up(
         str | None,
         typer.Option(metavar="HOST:PORT", help="Without it: TURNGATE_BROKER, or else a broker of its own, in memory."),
     ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="The port of its own broker. Without it, any that is free."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run the whole pipeline on this machine until Ctrl-C: broker, topics, turn workers, a model runner.
 
-    Other commands find its broker by themselves. A worker that ends is started again.
+    Other commands find its broker by themselves. A worker that ends is started again. It says when it is ready: once
+    every partition has its turn worker.
     """
     from streams.cli.work.up import Wish, run  # noqa: PLC0415 - see the package's text
 
-    wish = Wish(workers=workers, model=model, partitions=partitions, as_json=as_json)
+    wish = Wish(workers=workers, model=model, partitions=partitions, port=port, as_json=as_json)
     raise typer.Exit(run(wish, broker=broker, deps=deps))

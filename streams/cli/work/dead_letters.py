@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Hashable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from streams.cli import output, session
 from streams.cli.failures import FAILED, OK, CommandError
+from topics import codec
 from topics.dead_letters import DeadLetters, Origin, Replay, Shown
 from topics.errors import BrokerUnreachableError, TopicsError
 from topics.records import DeadLetter
@@ -53,7 +56,16 @@ def show_letter(letter_id: str, *, with_content: bool, as_json: bool, broker: st
     return OK
 
 
-def replay(letter_ids: Sequence[str], *, every: bool, as_json: bool, broker: str | None) -> int:
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which letters to replay: those of these `ids`, or `every` one, or all of one `error`, a class name."""
+
+    ids: tuple[str, ...]
+    every: bool
+    error: str | None
+
+
+def replay(choice: Choice, *, as_json: bool, broker: str | None) -> int:
     """Send the records of dead letters again, print what became of each, and return the exit status.
 
     Raises:
@@ -61,16 +73,24 @@ def replay(letter_ids: Sequence[str], *, every: bool, as_json: bool, broker: str
         TopicLayoutError: the pipeline has no topic for them.
         BrokerUnreachableError: nobody answers.
     """
-    if bool(letter_ids) == every:
-        raise CommandError("name the dead letters to replay, or give --all. See `turngate dead-letters list`.")
-    return asyncio.run(_replay(_letters(broker), letter_ids, as_json=as_json))
+    if bool(choice.ids) == (choice.every or choice.error is not None):
+        raise CommandError(
+            "name the dead letters to replay, or give --all or --error. See `turngate dead-letters list`."
+        )
+    return asyncio.run(_replay(_letters(broker), choice, as_json=as_json))
 
 
-async def _replay(letters: DeadLetters, letter_ids: Sequence[str], *, as_json: bool) -> int:
-    wanted = letter_ids or [letter.id for letter in await letters.list()]
+async def _replay(letters: DeadLetters, choice: Choice, *, as_json: bool) -> int:
+    wanted = choice.ids or await _chosen(letters, choice.error)
     failures = 0
+    note: str | None = None
+    sent: dict[Hashable, str] = {}
     for letter_id in wanted:
         try:
+            record = None if choice.ids else await _identity(letters, letter_id)
+            if record in sent:
+                _print_skipped(letter_id, sent[record], as_json=as_json)
+                continue
             done = await letters.replay(letter_id)
         except BrokerUnreachableError:
             raise
@@ -80,10 +100,38 @@ async def _replay(letters: DeadLetters, letter_ids: Sequence[str], *, as_json: b
                 output.json_line({"id": letter_id, "replayed": False, "error": type(error).__name__})
             output.note(f"turngate: {error}")
         else:
+            note = done.note
+            if record is not None:
+                sent[record] = letter_id
             _print_replay(done, as_json=as_json)
+    if note is not None and not as_json:
+        output.note(note)
     if not wanted:
-        output.note("No dead letters.")
+        output.note("No dead letters." if choice.error is None else f"No dead letters with error {choice.error}.")
     return FAILED if failures else OK
+
+
+async def _chosen(letters: DeadLetters, error: str | None) -> tuple[str, ...]:
+    """Return the ids of all letters, or of those with this error, oldest first."""
+    return tuple(letter.id for letter in await letters.list() if error in {None, letter.error})
+
+
+async def _identity(letters: DeadLetters, letter_id: str) -> Hashable | None:
+    """Return what two letters have in common if they are about the same record, or None if the record is gone."""
+    origin = (await letters.show(letter_id, with_content=True)).origin
+    if origin is None:
+        return None
+    value = origin.value or b""
+    # A record that names its thread goes where that belongs; any other one to where it was, with the key it had.
+    place = None if codec.identify(value) is not None else (origin.partition, origin.key)
+    return origin.topic, place, hashlib.sha256(value).digest()
+
+
+def _print_skipped(letter_id: str, same: str, *, as_json: bool) -> None:
+    if as_json:
+        output.json_line({"id": letter_id, "replayed": False, "same_as": same})
+    else:
+        output.line(f"{letter_id}: skipped, its record is that of {same}")
 
 
 def _letters(broker: str | None) -> DeadLetters:
@@ -147,7 +195,6 @@ def _print_replay(done: Replay, *, as_json: bool) -> None:
     else:
         moved = ", moved to its thread's partition" if done.moved else ""
         output.line(f"{done.letter.id}: sent again as {done.topic}/{done.partition}/{done.offset}{moved}")
-        output.note(done.note)
 
 
 def _turn(letter: DeadLetter) -> str:

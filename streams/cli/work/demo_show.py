@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streams.cli import output
-from streams.cli.work.demo_turns import LATER, TURNS, DemoTurn
+from streams.cli.work.demo_turns import TURNS, DemoTurn
 from streams.cli.work.frames import ending
 from topics.fold import TurnView
 
@@ -92,7 +92,6 @@ class PlainShow:
 
     def close(self, *, ok: bool, seconds: float) -> None:
         """Print the end."""
-        output.line(f"{len(TURNS) + 1}. {LATER}")
         output.line(closing(ok=ok, seconds=seconds))
 
 
@@ -138,7 +137,6 @@ class DrawnShow:
 
     def close(self, *, ok: bool, seconds: float) -> None:
         """Print the end."""
-        self._console.print(Text(f"{len(TURNS) + 1}. {LATER}", "dim"))
         self._console.print(Text(closing(ok=ok, seconds=seconds), "bold"))
 
     def _table(self) -> Table:

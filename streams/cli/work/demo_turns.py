@@ -100,4 +100,3 @@ TURNS: Final = (
         ),
     ),
 )
-LATER: Final = "several steps with a tool: comes with a later version"

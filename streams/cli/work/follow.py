@@ -35,8 +35,11 @@ def run(which: Which, *, as_json: bool, broker: str | None) -> int:
         TopicsError: the broker is out of reach, or topics are missing.
     """
     turn = _turn(which)
+    if turn is None and which.timeout_s is not None:
+        raise CommandError("--timeout is for one turn: give --turn too, or leave it out and end with Ctrl-C.")
     place = session.connect(session.begin({"broker": broker}))
     if turn is not None:
+        output.note(f"Following turn {turn} until it ends; Ctrl-C gives up.")
         return asyncio.run(_one(place, turn, which.timeout_s, as_json=as_json))
     try:
         asyncio.run(_all(place, which, as_json=as_json))

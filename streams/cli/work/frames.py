@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Final
 
 from streams.cli import output
 from streams.cli.failures import FAILED, OK, CommandError
@@ -23,9 +25,15 @@ from topics.records import (
     TextFrame,
 )
 
+#: How many seconds of silence at the start are left unexplained.
+_SILENT_S: Final = 2.0
+_WAITING: Final = "(nothing yet: waiting for a turn worker and a model)"
+
 
 async def show_turn(client: TurnClient, turn: TurnKey | str, timeout_s: float | None, *, as_json: bool) -> int:
     """Print what is released of `turn` until it ends; return the exit status, which is 0 if it completed.
+
+    If nothing comes for two seconds, it says on stderr what it waits for.
 
     Raises:
         CommandError: nothing came for `timeout_s` seconds.
@@ -39,13 +47,18 @@ async def show_turn(client: TurnClient, turn: TurnKey | str, timeout_s: float | 
 
 async def _show(watched: AsyncGenerator[TurnView, None], *, as_json: bool) -> int:
     printed = False
-    async with aclosing(watched) as views:
-        async for view in views:
-            for frame in view.news:
-                if as_json:
-                    output.json_line(fields(frame))
-                else:
-                    printed = _print(frame, printed=printed)
+    silence = asyncio.get_running_loop().call_later(_SILENT_S, output.note, _WAITING)
+    try:
+        async with aclosing(watched) as views:
+            async for view in views:
+                silence.cancel()
+                for frame in view.news:
+                    if as_json:
+                        output.json_line(fields(frame))
+                    else:
+                        printed = _print(frame, printed=printed)
+    finally:
+        silence.cancel()
     return OK if view.terminal is not None and view.terminal.kind == "completed" else FAILED
 
 
@@ -58,8 +71,8 @@ def ending(frame: ReleasedFrame) -> str:
     """Return what a terminal frame says, in a sentence without content."""
     match frame:
         case CompletedFrame():
-            tools = f", {len(frame.tool_calls)} tool calls" if frame.tool_calls else ""
-            return f"completed: {frame.length} characters, finish {frame.finish_reason}{tools}"
+            tools = f", {output.count(len(frame.tool_calls), 'tool call')}" if frame.tool_calls else ""
+            return f"completed: {output.count(frame.length, 'character')}, finish {frame.finish_reason}{tools}"
         case BlockedFrame():
             return f"blocked by {frame.processor}"
         case RejectedFrame():

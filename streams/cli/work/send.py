@@ -8,15 +8,19 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from streams.cli import output, session
 from streams.cli.failures import OK, CommandError
 from streams.cli.work.frames import show_turn
 from streams.models.script import Script
 from topics.client import TurnClient
+
+#: Fields that are ids on the wire, see `topics.ids.Id`.
+_IDS: Final = (("tenant",), ("thread_id",), ("turn_id",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ async def _send(place: Any, message: str, fields: Mapping[str, Any], wish: Follo
             turn = await client.submit(message, **fields)
         except ValidationError as error:
             faults = error.errors(include_url=False, include_context=False, include_input=False)
-            named = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['type']}" for fault in faults)
+            named = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {_advice(fault)}" for fault in faults)
             raise CommandError(f"the turn was not sent, change these: {named}") from None
         if wish.follow:
             return await show_turn(client, turn, wish.timeout_s, as_json=wish.as_json)
@@ -60,6 +64,13 @@ async def _send(place: Any, message: str, fields: Mapping[str, Any], wish: Follo
     else:
         output.line(str(turn))
     return OK
+
+
+def _advice(fault: ErrorDetails) -> str:
+    """Return how a field has to be, without what it is."""
+    if fault["loc"][:1] in _IDS and fault["type"].startswith("string_"):
+        return "1 to 200 characters, no slash and no control characters"
+    return fault["type"]
 
 
 def _params(params: str | None, script: str | None) -> dict[str, Any] | None:

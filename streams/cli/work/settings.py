@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from streams.cli.failures import OK
 from streams.settings import FILE, PREFIX, Settings, origins
 
 HIDDEN = "(hidden)"
+_URL = re.compile(r"\S+://\S*")
+_QUERY = re.compile(r"[?#]")
+_AUTHORITY = re.compile(r"[^/:]*(:[0-9]*)?(/.*)?|\[[^/]*")
 
 
 def show(*, as_json: bool, **overrides: str | None) -> int:
@@ -48,6 +52,8 @@ def _settings(settings: Settings, found: dict[str, Any]) -> list[dict[str, Any]]
         value = getattr(settings, name)
         if isinstance(value, SecretStr):
             value = HIDDEN
+        elif isinstance(value, str) and (name.endswith("_url") or _URL.fullmatch(value)):
+            value = _without_secrets(value)
         elif isinstance(value, tuple):
             value = list(value)
         origin = FILE if found[name] == "file" else found[name]
@@ -61,6 +67,35 @@ def _settings(settings: Settings, found: dict[str, Any]) -> list[dict[str, Any]]
             }
         )
     return rows
+
+
+def _without_secrets(url: str) -> str:
+    """Return an address with what may be a secret in it hidden: user and password, the values of its query, its fragment.
+
+    One that is not well-formed is hidden in case of doubt: an `@`, `/` or `?` in it may be part of a password.
+    """
+    cut = _QUERY.search(url)
+    head, tail = (url[: cut.start()], url[cut.start() :]) if cut else (url, "")
+    scheme, mark, place = head.rpartition("://")
+    user, at, host = place.rpartition("@")
+    if not _AUTHORITY.fullmatch(host) or (mark and "@" in scheme):
+        return HIDDEN
+    query, hash_mark, _ = tail.partition("#")
+    shown = "&".join(
+        f"{name}={HIDDEN}" if equals else HIDDEN
+        for name, equals, _ in (pair.partition("=") for pair in query[1:].split("&"))
+    )
+    return "".join(
+        (
+            scheme,
+            mark,
+            HIDDEN if user else "",
+            at,
+            host,
+            f"?{shown}" if query else "",
+            f"#{HIDDEN}" if hash_mark else "",
+        )
+    )
 
 
 def _cell(value: object) -> str:
@@ -114,4 +149,5 @@ def _release_sentence(mode: str, window_chars: int) -> str:
         return "Release: whole. An answer goes out once it is complete and every output processor has passed it."
     if mode == "scan":
         return "Release: scan. The answer is read once, and what can no longer change goes out at once."
-    return f"Release: incremental. All but the last {window_chars} characters of what the chain makes go out at once."
+    last = "character" if window_chars == 1 else f"{window_chars} characters"
+    return f"Release: incremental. All but the last {last} of what the chain makes go out at once."

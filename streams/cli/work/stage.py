@@ -28,8 +28,10 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def stage(broker: str) -> AsyncIterator[Stage]:
+async def stage(broker: str, port: int | None = None) -> AsyncIterator[Stage]:
     """Yield the broker at `broker`, or for `embedded` one that is started now and stopped afterwards.
+
+    One of our own takes `port`, or any that is free.
 
     Raises:
         EmbeddedBrokerError: our own cannot be had.
@@ -37,7 +39,7 @@ async def stage(broker: str) -> AsyncIterator[Stage]:
     if broker != EMBEDDED:
         yield Stage(broker, None)
         return
-    async with EmbeddedBroker() as own:
+    async with EmbeddedBroker(port=port) as own:
         yield Stage(own.bootstrap, own)
 
 

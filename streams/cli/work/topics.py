@@ -27,7 +27,7 @@ def create(*, as_json: bool, **overrides: str | int | None) -> int:
     else:
         for name in done.created:
             output.line(f"created {name}")
-        output.line(f"{len(done.created)} topics created, {len(done.there)} were there already.")
+        output.line(f"{output.count(len(done.created), 'topic')} created, {len(done.there)} were there already.")
     return OK
 
 

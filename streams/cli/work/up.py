@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from streams.brokers.runtime_file import RuntimeFileError
+from streams.chains import ProcessChainRunner
 from streams.cli import output, session
 from streams.cli.failures import OK, CommandError
 from streams.cli.work.attend import attend
 from streams.cli.work.crew import Crew
 from streams.cli.work.stage import Stage, interrupts, stage
-from streams.settings import Settings, environment
+from streams.settings import EMBEDDED, Settings, environment
 from topics.admin import TopicAdmin
 from topics.connection import Connection
 from topics.errors import TopicLayoutError
 from topics.names import Names
 
 MODELS = "models"
+#: What to send where answers are scripted; any other command without a script would only fail.
+_SCRIPTED: Final = """turngate send "hello" --script '["Hello ", "you."]'"""
+_ASKED: Final = 'turngate send "hello"'
+#: What a worker logs, at level info, for each partition that it has claimed and read.
+_RESTORED: Final = re.compile(r"INFO streams\.turns\.worker: partition (\d+) restored")
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What was asked for: how many turn `workers`, who answers, how many `partitions` (None: as there are)."""
+    """What was asked for.
+
+    How many turn `workers`, who answers, how many `partitions` (None: as there are), the `port` of our own broker (None:
+    any).
+    """
 
     workers: int
     model: str | None
     partitions: int | None
+    port: int | None
     as_json: bool
 
 
@@ -37,6 +52,8 @@ def run(wish: Wish, *, broker: str | None, deps: str | None) -> int:
 
     Raises:
         CommandError: the wish cannot be met, a worker refuses to start, or the broker is lost.
+        DepsError: the processors do not load; nothing has been started then.
+        UnsupportedProcessorsError: processors are declared that this version does not run.
         EmbeddedBrokerError: our own broker cannot be had.
         TopicsError: the broker is out of reach, or topics are laid out differently.
     """
@@ -44,6 +61,8 @@ def run(wish: Wish, *, broker: str | None, deps: str | None) -> int:
     settings = session.begin(given)
     if wish.model == "openai" and settings.openai_base_url is None and settings.openai_api_key is None:
         raise CommandError("--model openai: set TURNGATE_OPENAI_API_KEY or TURNGATE_OPENAI_BASE_URL, or give the URL.")
+    if wish.port is not None and settings.broker != EMBEDDED:
+        raise CommandError(f"--port is for a broker of its own, and {settings.broker} is named: leave one of them out.")
     return asyncio.run(_run(settings, wish))
 
 
@@ -59,18 +78,37 @@ def _model(model: str | None) -> dict[str, object]:
 
 
 async def _run(settings: Settings, wish: Wish) -> int:
+    began = time.monotonic()
     with interrupts() as told:
-        async with stage(settings.broker) as where:
+        await _check_deps(settings)
+        async with stage(settings.broker, wish.port) as where:
             partitions = await _topics(settings, where.bootstrap, wish.partitions)
             if wish.workers > partitions:
                 raise CommandError(
                     f"--workers {wish.workers}: the topics have {partitions} partitions, and a worker without one is idle. "
                     f"Give at most {partitions}, or topics of another prefix with more --partitions."
                 )
-            with _published(where.bootstrap):
-                await _work(settings.model_copy(update={"broker": where.bootstrap}), wish, where, told)
+            with _published(where.bootstrap) as found:
+                running = settings.model_copy(update={"broker": where.bootstrap})
+                command = _first_command(running, named=not found)
+                await _work(running, wish, where, told, Readiness(began, partitions, command, as_json=wish.as_json))
     _say("stopped", "Stopped.", as_json=wish.as_json)
     return OK
+
+
+async def _check_deps(settings: Settings) -> None:
+    """Load the processors once, in a process of their own as the workers do, before anything else is started."""
+    if settings.deps is None:
+        return
+    chains = ProcessChainRunner(settings.deps, workers=1, paths=(Path.cwd(),))
+    await chains.start()
+    try:
+        if chains.manifest.post:
+            from streams.roles.turns import check_supported  # noqa: PLC0415 - it imports Faust, for a refusal only
+
+            check_supported(chains.manifest)
+    finally:
+        await chains.stop()
 
 
 async def _topics(settings: Settings, bootstrap: str, partitions: int | None) -> int:
@@ -86,24 +124,54 @@ async def _topics(settings: Settings, bootstrap: str, partitions: int | None) ->
 
 
 @contextmanager
-def _published(bootstrap: str) -> Iterator[None]:
-    """Let other commands find the broker, if nothing else here does so already."""
+def _published(bootstrap: str) -> Iterator[bool]:
+    """Let other commands find the broker, if nothing else here does so already; yield whether they do."""
+    found = False
     try:
-        if not session.publish(bootstrap):
+        found = session.publish(bootstrap)
+        if not found:
             output.note(
                 f"turngate: another pipeline runs here, and commands go to that one. For this one: --broker {bootstrap}"
             )
     except RuntimeFileError as error:
         output.note(f"turngate: {error}")
     try:
-        yield
+        yield found
     finally:
         session.unpublish()
 
 
-async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Event) -> None:
+class Readiness:
+    """Says once, when all partitions are claimed, how many seconds that took since `began`, and what to type then.
+
+    It goes by the lines of the turn workers, so it stays silent where they log nothing but warnings.
+    """
+
+    def __init__(self, began: float, partitions: int, command: str, *, as_json: bool) -> None:
+        self._began = began
+        self._missing = set(range(partitions))
+        self._command = command
+        self._as_json = as_json
+
+    def hear(self, line: str) -> None:
+        """Take in a line that a worker has printed."""
+        restored = _RESTORED.search(line)
+        if restored is None or not self._missing:
+            return
+        self._missing.discard(int(restored[1]))
+        if self._missing:
+            return
+        seconds = time.monotonic() - self._began
+        if self._as_json:
+            output.json_line({"event": "ready", "seconds": round(seconds, 3)})
+            return
+        output.line(f"ready after {seconds:.1f} s. In another terminal: {self._command}")
+
+
+async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Event, readiness: Readiness) -> None:
     def hear(name: str, line: str) -> None:
         output.note(f"{name} | {line}")
+        readiness.hear(line)
 
     def tell(name: str, status: int) -> None:
         how = f"signal {-status}" if status < 0 else f"status {status}"
@@ -127,17 +195,25 @@ def _one_of(settings: Settings, number: int) -> Settings:
     return settings if not port else settings.model_copy(update={"metrics_port": port + number})
 
 
+def _first_command(settings: Settings, *, named: bool) -> str:
+    """Return a command that gets an answer, with the broker's address if it has to be `named`."""
+    command = _SCRIPTED if settings.script_enabled else _ASKED
+    return f"{command} --broker {settings.broker}" if named else command
+
+
 def _welcome(settings: Settings, wish: Wish, pids: dict[str, int]) -> None:
     if not settings.script_enabled and settings.openai_base_url is None and settings.openai_api_key is None:
         output.note(
             "turngate: no model is configured, so every turn will fail. Give --model script, openai, or a server's URL."
         )
+    if settings.openai_base_url is not None and settings.openai_model is None:
+        output.note("turngate: no model name is set, so turns that name none will fail: set TURNGATE_OPENAI_MODEL.")
     if wish.as_json:
         row = {"event": "up", "broker": settings.broker, "prefix": settings.prefix, "pids": pids}
         output.json_line(row)
         return
     output.line(f"The pipeline {settings.prefix!r} runs on {settings.broker}; its workers take a few seconds to start.")
-    output.line("Try `turngate send` in another terminal. Ctrl-C stops everything.")
+    output.line("Ctrl-C stops everything.")
 
 
 def _say(event: str, words: str, *, as_json: bool, **more: object) -> None:

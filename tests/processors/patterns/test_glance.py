@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from processors.patterns import Pattern, Span
@@ -71,6 +71,7 @@ def test_finders_of_another_make_are_asked_too() -> None:
 
 @examples(200)
 @given(st.lists(patterns(), min_size=1, max_size=2), TEXTS, TEXTS, TEXTS)
+@example([r"(?a)\W"], "-", "é", "")
 def test_in_text_that_passes_nothing_begins(written: list[str], before: str, text: str, after: str) -> None:
     """Whatever stands around it."""
     finders = [Pattern(one) for one in written]

@@ -46,6 +46,7 @@ def test_it_matches_what_re_matches(written: str, texts: list[str], start: int) 
         (r"\Ax|y\Z", "xy"),
         (r"\b\w+?\b(?!-)", "ab-cd ef"),
         (r"\b-?\w\b", "a-b --c"),
+        (r"a1?[b.]\b", "ab a.b a.. ba a1b a1.b"),
     ],
 )
 def test_patterns_as_people_write_them(written: str, text: str) -> None:

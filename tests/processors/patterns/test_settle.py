@@ -89,8 +89,7 @@ def test_a_finding_that_something_open_could_overlap_is_not_settled() -> None:
 
 def test_what_looked_open_inside_a_certain_finding_is_not() -> None:
     """The search of that finder goes on behind it."""
-    finder = Pattern(r"<[^>]*>|b+c")
-    assert settle([finder], "a<bb>x", 0, ended=False) == ([(1, 5, 0)], 6)
+    assert settle([Pattern("<[^>]*>|>x+y")], "a<b>xx", 0, ended=False) == ([(1, 4, 0)], 6)
     assert settle([Pattern("ab+a?|b+c")], "abb", 0, ended=False) == ([], 0)
 
 

@@ -64,6 +64,16 @@ def alive(pid: int) -> bool:
         return False
 
 
+def members(session: int) -> list[int]:
+    """Return the process ids of a session."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(stat.read_text().rsplit(")", 1)[1].split()[3]) == session:
+                found.append(int(stat.parent.name))
+    return found
+
+
 def chain_processes() -> list[int]:
     """Return the process ids of our children in which chains run."""
     pids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
@@ -334,6 +344,40 @@ async def test_what_cannot_be_loaded_is_said_at_the_start(
     runner = ProcessChainRunner("their_gate:deps", paths=[module(tmp_path, text)], boot_timeout_s=1.0)
     with pytest.raises(error, match=message):
         await runner.start()
+
+
+FORKS = """
+    import os
+    from processors import Answer, Deps, Replace, output_processor
+
+    {declared}
+        if answer.text == "fork":
+            os.fork()
+        return Replace(f"{{os.getsid(0)}}")
+
+    deps = Deps(output_processors=[their])
+"""
+
+
+@on_linux
+@pytest.mark.parametrize("keyword", ["def", "async def"])
+async def test_a_processor_that_forks_costs_its_process_and_nobody_an_answer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, keyword: str
+) -> None:
+    """A call is answered twice then: the second answer is for no call, and calls that were made meanwhile are run again."""
+    declared = f"@output_processor(name='their')\n    {keyword} their(answer: Answer) -> Replace:"
+    folder = module(tmp_path, FORKS.format(declared=declared))
+    async with running("their_gate:deps", paths=[folder], workers=1) as runner:
+        forked = await runner.run_output(Answer("fork"))
+        assert isinstance(forked, Approved)
+        while (later := await runner.run_output(Answer("text"))) == forked:
+            await asyncio.sleep(0.01)
+        outcomes = await asyncio.gather(*(runner.run_output(Answer("fork" if n == 3 else "text")) for n in range(20)))
+        assert isinstance(later, Approved)
+        assert all(isinstance(outcome, Approved) for outcome in outcomes)
+        await until(lambda: not members(int(forked.text)))
+    assert "must not fork" in caplog.text
+    assert [record for record in caplog.records if record.exc_info] == []
 
 
 async def test_processors_that_change_on_disk_are_not_mixed_with_those_that_run(tmp_path: Path) -> None:

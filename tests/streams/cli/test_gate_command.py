@@ -12,7 +12,9 @@ from tests.streams.cli.command import Cli, Done, turngate
 
 CHAIN = """
 import re
-from processors import Deps, Incremental, Pass, Reject, Replace, output_processor
+from processors import (
+    Deps, Incremental, Pass, Proceed, Reject, Replace, input_processor, output_processor, pre_processor
+)
 
 @output_processor("mask", incremental=Incremental(lookback_chars=4))
 def mask(answer): return Replace(answer.text.replace("1234", "####"))
@@ -34,7 +36,14 @@ def throw(answer): raise ValueError(answer.text)
 @output_processor("endless", timeout_s=0.5)
 def endless(answer): return Replace(re.sub(r"(a+)+$", "", answer.text))
 
+@pre_processor("welcome")
+def welcome(incoming): return Proceed()
+
+@input_processor("persona")
+def persona(prompt): return prompt
+
 masking = Deps(output_processors=[mask])
+before = Deps(pre_processors=[welcome], input_processors=[persona])
 both = Deps(output_processors=[mask, mask_too])
 """
 
@@ -126,6 +135,17 @@ def test_for_people_it_prints_lines_of_text(chain: Cli, tmp_path: Path) -> None:
     assert "completed: 11 characters released" in done.out
 
 
+def test_what_is_not_run_here_is_said(chain: Cli, tmp_path: Path) -> None:
+    """Or somebody takes an answer for judged, or a question for prepared."""
+    done = run(chain, "before", frames(tmp_path, "hello"))
+    assert done.status == 0
+    assert done.rows[-1] == outcome("hello")
+    unjudged, pre, asked = done.err.splitlines()
+    assert "unjudged" in unjudged
+    assert pre.endswith("pre-processors are not run here, only output processors are: welcome")
+    assert asked.endswith("input processors are not run here, only output processors are: persona")
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -135,6 +155,8 @@ def test_for_people_it_prints_lines_of_text(chain: Cli, tmp_path: Path) -> None:
         (b"12345", "a text or an object"),
         (b'{"text": ["private"]}', "check text"),
         (b'{"seq": -1, "text": "private"}', "check seq"),
+        (b'{"txet": "private"}', 'no field "txet", did you mean text?'),
+        (b'{"text": "private", "' + b"q" * 500 + b'": 1}', '"' + "q" * 40 + '..."; a frame is'),
     ],
 )
 def test_a_bad_line_is_named_by_number_and_never_quoted(chain: Cli, tmp_path: Path, line: bytes, said: str) -> None:

@@ -56,6 +56,34 @@ def test_secrets_are_hidden(cli: Cli, monkeypatch: pytest.MonkeyPatch, form: tup
     assert "(hidden)" in done.out
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://api.example:8443/v1", "https://api.example:8443/v1"),
+        ("http://[::1]:11434/v1", "http://[::1]:11434/v1"),
+        ("https://hunter2:hunter3@api.example/v1", "https://(hidden)@api.example/v1"),
+        ("https://hunter2@api.example/v1", "https://(hidden)@api.example/v1"),
+        ("https://u:hunter2/hunter3@api.example/v1", "https://(hidden)@api.example/v1"),
+        ("https://u:hunter2?hunter3@api.example/v1", "(hidden)"),
+        ("hunter2:hunter3@api.example/v1", "(hidden)@api.example/v1"),
+        (
+            "https://api.example/v1?api_key=hunter2&hunter3#hunter4",
+            "https://api.example/v1?api_key=(hidden)&(hidden)#(hidden)",
+        ),
+    ],
+)
+def test_secrets_in_addresses_are_hidden(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, url: str, shown: str, form: tuple[str, ...]
+) -> None:
+    """The rest of an address is shown: it says where requests go."""
+    monkeypatch.setenv("TURNGATE_OPENAI_BASE_URL", url)
+    done = cli("settings", *form)
+    assert done.status == 0
+    assert "hunter" not in done.out + done.err
+    assert shown in by_setting(cli("settings", "--json"))["openai_base_url"]["value"]
+
+
 def test_the_chains_in_force_are_shown_with_their_origin(tmp_path: Path) -> None:
     """What the operator's module prints is not among the results."""
     (tmp_path / "chain.py").write_text(CHAIN)
@@ -93,6 +121,8 @@ def test_processors_that_do_not_load_are_status_2_after_the_settings(cli: Cli) -
     ("file", "said"),
     [
         ("prefx = 'x'", "unknown setting prefx in turngate.toml, did you mean prefix?"),
+        ("TURNGATE_PARTITIONS = 8", "unknown setting TURNGATE_PARTITIONS in turngate.toml: write `partitions` there"),
+        ("Partitions = 'many'", "write `partitions` there"),
         ("prefix", "turngate.toml is not TOML"),
         ("partitions = 'many'", "TURNGATE_PARTITIONS"),
     ],

@@ -21,6 +21,22 @@ pytestmark = pytest.mark.embedded
 
 PIN = json.dumps(["my pin ", "is 12", "34, ", "and that is ", "all"])
 MASKED = "my pin is ####, and that is all"
+POST = """
+from processors import Deps, ModifiedResponse, post_processor
+
+@post_processor("thanks")
+def thanks(reply): return ModifiedResponse(reply.text)
+
+deps = Deps(post_processors=[thanks])
+"""
+FICKLE = """
+from pathlib import Path
+from processors import Deps
+
+seen = Path("seen")
+deps = 5 if seen.exists() else Deps()
+seen.touch()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -94,11 +110,23 @@ def test_nothing_in_time_is_status_1(up: Up) -> None:
     assert "0.5 s" in done.sentence
 
 
+def test_silence_is_explained(up: Up) -> None:
+    """After two seconds, once, on stderr."""
+    done = up.turngate(
+        "send", "hello", "--script", '[{"hang": true}]', "--timeout", "3", "--thread", "silent", "--json"
+    )
+    assert done.status == 1
+    assert done.out == ""
+    waiting, gave_up = done.err.splitlines()
+    assert "waiting for a turn worker" in waiting
+    assert gave_up.startswith("turngate: ")
+
+
 def test_a_field_that_cannot_be_is_status_2_and_not_sent(up: Up) -> None:
     """Its value is not repeated."""
     done = up.turngate("send", "hello", "--thread", "pri/vate")
     assert done.status == 2
-    assert "thread_id" in done.sentence
+    assert "thread_id: 1 to 200 characters, no slash" in done.sentence
     assert "pri" not in done.sentence
 
 
@@ -113,6 +141,7 @@ def test_a_turn_can_be_followed_later_and_by_its_id_alone(up: Up) -> None:
     assert released(done) == MASKED
     named = up.turngate("follow", "--turn", turn["turn_id"], "--thread", turn["thread_id"], "--timeout", "30")
     assert (named.status, named.out) == (0, MASKED + "\n")
+    assert named.err.startswith("Following turn ")
 
 
 def test_all_turns_are_followed_until_ctrl_c(up: Up) -> None:
@@ -179,6 +208,20 @@ def test_a_refused_record_can_be_looked_at_and_sent_again(up: Up) -> None:
     assert replayed.status == 0
     assert [row["replayed"] for row in replayed.rows] == [True]
     wait_for(lambda: len(up.turngate("dead-letters", "list", "--json").rows) == 2, "not refused again")
+
+    both = up.turngate("dead-letters", "replay", "--all")
+    assert both.status == 0
+    assert [("sent again" in line, "skipped" in line) for line in both.out.splitlines()] == [
+        (True, False),
+        (False, True),
+    ]
+    assert len(both.err.splitlines()) == 1
+    wait_for(lambda: len(up.turngate("dead-letters", "list", "--json").rows) == 3, "not refused a third time")
+    chosen = up.turngate("dead-letters", "replay", "--error", letter["error"], "--json")
+    assert [row["replayed"] for row in chosen.rows] == [True, False, False]
+    assert {row["same_as"] for row in chosen.rows[1:]} == {letter["id"]}
+    none = up.turngate("dead-letters", "replay", "--error", "NoSuchError", "--json")
+    assert (none.status, none.out) == (0, "")
     assert up.turngate("send", "my pin?", "--script", PIN, "--thread", "sick").status == 0
 
 
@@ -207,6 +250,7 @@ def test_a_killed_worker_is_started_again_and_ctrl_c_stops_everything(up: Up) ->
     status, events = up.end(signal.SIGINT)
     assert status == 0
     assert {"event": "restarting", "process": "turns-1", "status": -9} in events
+    assert [event["event"] for event in events].count("ready") == 1
     assert events[-1] == {"event": "stopped"}
     assert not any(alive(pid) for pid in up.pids.values())
     assert runtime_file.read(up.directory) is None
@@ -225,11 +269,34 @@ def test_workers_do_not_outlive_a_killed_up(tmp_path: Path) -> None:
     wait_for(lambda: not ports.is_open(port), "the broker outlived its owner")
 
 
-def test_a_worker_that_refuses_to_start_ends_up_with_its_status(tmp_path: Path) -> None:
-    """What it said is on stderr, with its name in front."""
+def test_processors_that_do_not_load_are_refused_before_anything_is_started(tmp_path: Path) -> None:
+    """Nothing was announced, and the one line is the loader's."""
     (tmp_path / "guard.py").write_text("deps = 5")
+    done = turngate("up", "--json", "--deps", "guard:deps", cwd=tmp_path, XDG_RUNTIME_DIR=str(tmp_path))
+    assert (done.status, done.out) == (2, "")
+    assert "guard:deps is of type int" in done.sentence
+
+
+def test_processors_that_are_not_run_yet_are_refused_as_the_worker_would(tmp_path: Path) -> None:
+    """They are named."""
+    (tmp_path / "guard.py").write_text(POST)
+    done = turngate("up", "--json", "--deps", "guard:deps", cwd=tmp_path, XDG_RUNTIME_DIR=str(tmp_path))
+    assert (done.status, done.out) == (2, "")
+    assert "remove thanks" in done.sentence
+
+
+def test_a_worker_that_refuses_to_start_ends_up_with_its_status(tmp_path: Path) -> None:
+    """What it said is on stderr, with its name in front. The module changes once `up` has looked at it."""
+    (tmp_path / "guard.py").write_text(FICKLE)
     done = turngate("up", "--json", "--deps", "guard:deps", cwd=tmp_path, XDG_RUNTIME_DIR=str(tmp_path))
     assert done.status == 2
     assert "turns-1 | turngate: guard:deps is of type int" in done.err
     assert done.err.splitlines()[-1].startswith("turngate: turns-1 does not start")
     assert [row["event"] for row in done.rows] == ["up"]
+
+
+def test_a_server_without_a_model_name_is_warned_about(tmp_path: Path) -> None:
+    """Turns that name none would all fail."""
+    up = Up.start(tmp_path, "--model", "http://127.0.0.1:1/v1")
+    up.end(signal.SIGTERM)
+    assert "TURNGATE_OPENAI_MODEL" in up.log.read_text()

@@ -20,9 +20,10 @@ class Stream:
     `acked` collects the offsets of the batches that were acknowledged.
     """
 
-    def __init__(self, *batches: list[int], broken: bool = False) -> None:
+    def __init__(self, *batches: list[int], broken: bool = False, values: dict[int, bytes] | None = None) -> None:
         self._batches = batches
         self._broken = broken
+        self._values = values or {}
         self.acknowledges = True
         self.acked: list[int] = []
 
@@ -35,7 +36,12 @@ class Stream:
         """Yield an event for each batch."""
         for batch in self._batches:
             records = [
-                SimpleNamespace(partition=3, offset=offset, value=b"v%d" % offset, timestamp=1_800_000_000_000)
+                SimpleNamespace(
+                    partition=3,
+                    offset=offset,
+                    value=self._values.get(offset, b"v%d" % offset),
+                    timestamp=1_800_000_000_000,
+                )
                 for offset in batch
             ]
             last = batch[-1]
@@ -54,6 +60,7 @@ class Stage:
         self.fatal: list[BaseException] = []
         self.full = False
         self.rebalancing = False
+        self.should_stop = False
         self.connection = None
         self.watching: list[Any] = []
         feed(cast("Any", self), self, self.fatal.append, patient=names.REQUESTS, urgent=names.FRAMES)
@@ -128,6 +135,33 @@ async def test_a_rebalance_ends_the_wait_for_room() -> None:
     stage.rebalancing = True
     await waiting
     assert [one.offset for one in stage.taken] == [2]
+
+
+async def test_being_told_to_stop_ends_the_wait_for_room() -> None:
+    """A full worker must not make its supervisor kill it."""
+    stage = Stage()
+    stage.full = True
+    waiting = asyncio.create_task(cast("Any", stage.agents["requests"](Stream([2]))))
+    await asyncio.sleep(0.01)
+    stage.should_stop = True
+    await waiting
+    assert [one.offset for one in stage.taken] == [2]
+
+
+async def test_cancels_do_not_wait_behind_requests_of_a_full_worker() -> None:
+    """They make the room that the requests wait for; in their turn they come again, with their acknowledgement."""
+    stage = Stage()
+    stage.full = True
+    values = {2: b'{"message":"how do I \\"cancel\\"?"}', 3: b'{"type":"cancel"}'}
+    stream = Stream([2, 3], values=values)
+    waiting = asyncio.create_task(cast("Any", stage.agents["requests"](stream)))
+    await asyncio.sleep(0.01)
+    assert [one.offset for one in stage.taken] == [3]
+    stage.taken[0].ack()
+    assert stream.acked == []
+    stage.full = False
+    await waiting
+    assert [one.offset for one in stage.taken] == [3, 2, 3]
 
 
 async def test_a_stream_that_breaks_ends_the_process() -> None:

@@ -332,7 +332,7 @@ async def test_a_call_past_its_deadline_ends_with_a_timeout(
         await never(exchange)
 
     server.answer = stall
-    run = runner(adapter)
+    run = runner(adapter, grace_s=0.1)
     await run.run(request(deadline_at=NOW + 1))
     await asyncio.wait_for(server.disconnected.wait(), 10)
 
@@ -344,19 +344,51 @@ async def test_a_call_past_its_deadline_ends_with_a_timeout(
 
 
 async def test_a_call_whose_deadline_is_past_is_not_made(runner: Callable[..., Runner]) -> None:
-    """A prompt may have waited longer than the turn can."""
+    """A prompt may have waited longer than the turn can; its error comes no sooner than any other's."""
     adapter = Steps()
-    run = runner(adapter)
+    run = runner(adapter, grace_s=0.1)
     await run.run(request(deadline_at=NOW))
 
     assert [error_type(frame) for frame in run.producer.frames] == ["ModelTimeoutError"]
     assert adapter.calls == 0
 
 
+async def test_a_cancel_after_the_deadline_comes_before_the_timeout(runner: Callable[..., Runner]) -> None:
+    """The turn worker ends a turn by its own clock: the runner leaves it the time to, for a call made or not."""
+    adapter = Steps()
+    run = runner(adapter, grace_s=1000)
+    run.start(request("made", deadline_at=NOW + 0.01), request("not made", deadline_at=NOW))
+    await asyncio.sleep(0.05)
+    too_early = list(run.producer.frames)
+    for name in ("made", "not made"):
+        run.pool.cancel(cancel_of(request(name)))
+    await asyncio.wait_for(run.pool.drain(), 10)
+
+    assert too_early == []
+    assert {frame.turn_id: error_type(frame) for frame in run.producer.frames} == {
+        "made": "CallCancelledError",
+        "not made": "CallCancelledError",
+    }
+    assert adapter.calls == 1
+
+
+async def test_who_gets_a_slot_after_its_deadline_does_not_use_it(runner: Callable[..., Runner]) -> None:
+    """Nobody waits for the answer any more, and others wait for the slot."""
+    adapter = Steps()
+    run = runner(adapter, max_calls=1, grace_s=1000)
+    run.start(request("first"), request("late", deadline_at=NOW + 0.01), request("next"))
+    await asyncio.sleep(0.05)
+    adapter.go_on.set()
+    await run.producer.until(2)
+
+    assert {frame.turn_id for frame in run.producer.frames} == {"first", "next"}
+    assert adapter.calls == 2
+
+
 async def test_calls_beyond_the_limit_wait_and_their_deadline_runs(runner: Callable[..., Runner]) -> None:
     """At most so many provider calls at once; who waits can time out or be cancelled without having been made."""
     adapter = Steps()
-    run = runner(adapter, max_calls=2)
+    run = runner(adapter, max_calls=2, grace_s=0.05)
     run.start(*(request(f"turn-{number}") for number in range(2)))
     run.start(request("late", deadline_at=NOW + 0.05), request("unwanted"), request("patient"))
     await asyncio.wait_for(run.ended.wait(), 10)
@@ -421,6 +453,65 @@ async def test_an_adapter_that_raises_ends_its_call_and_no_other(
     assert run.fatal == []
     assert kind in caplog.text
     assert "secret" not in caplog.text
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what the pool has warned of."""
+    return [record.getMessage() for record in caplog.records if record.name == "streams.models.call"]
+
+
+async def test_a_failed_call_is_logged_once_with_its_ids(
+    runner: Callable[..., Runner], caplog: pytest.LogCaptureFixture
+) -> None:
+    """With our own wording, whether an adapter raised the error or said it."""
+    ours = ModelNotConfiguredError("set this")
+    for asked, said in ((request("raised", step=2, attempt=1), ours), (request("said"), Delta.failed(ours))):
+        run = runner(Steps(said))
+        await run.run(asked)
+
+    assert warnings_of(caplog) == [
+        "model call failed: turn acme/thread/raised, step 2, attempt 1: ModelNotConfiguredError: set this",
+        "model call failed: turn acme/thread/said, step 0, attempt 0: ModelNotConfiguredError: set this",
+    ]
+
+
+async def test_a_providers_wording_is_not_logged(
+    server: ModelServer, adapter: OpenAIAdapter, runner: Callable[..., Runner], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its class and its status are: a provider may quote the prompt."""
+
+    async def refuse(exchange: Exchange) -> None:
+        await exchange.fail(401, {"message": "a secret answer"})
+
+    server.answer = refuse
+    caplog.set_level(logging.WARNING)
+    await runner(adapter).run(request())
+
+    [warning] = warnings_of(caplog)
+    assert warning.endswith(": AuthenticationError, HTTP status 401")
+    assert "secret" not in caplog.text
+
+
+async def test_a_scripts_own_error_is_logged_without_its_words(
+    runner: Callable[..., Runner], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its type is the caller's word too, even where it is spelt as one of ours."""
+    await runner().run(scripted({"error": {"type": "ModelTimeoutError", "message": "a secret answer"}}))
+
+    [warning] = warnings_of(caplog)
+    assert "secret" not in warning
+    assert "ModelTimeoutError" not in warning
+
+
+async def test_what_did_not_fail_is_not_logged(runner: Callable[..., Runner], caplog: pytest.LogCaptureFixture) -> None:
+    """A cancelled call has not, nor has one that finished."""
+    run = runner()
+    run.start(scripted("a", turn="finished"), scripted({"hang": True}, turn="cancelled"))
+    run.pool.cancel(cancel_of(request("cancelled")))
+    await asyncio.wait_for(run.pool.drain(), 10)
+
+    assert {end.outcome for end in run.ends.values()} == {"finished", "cancelled"}
+    assert warnings_of(caplog) == []
 
 
 async def test_an_error_of_this_package_keeps_its_message(runner: Callable[..., Runner]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
+import pytest
+
 from streams.models.adapter import ModelAdapter
 from streams.models.delta import Delta
 from streams.runner.desk import CallDesk
@@ -281,6 +283,25 @@ def test_a_stopped_loop_lets_go_of_whoever_waits_to_deliver() -> None:
         assert flooding.done()
 
     on_a_bench(test)
+
+
+def test_calls_that_were_interrupted_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Each once, by the runner that finds them."""
+
+    async def main() -> None:
+        bench = Bench()
+        await bench.start()
+        await bench.deliver(prompt("t", []))
+        await bench.runner.partitions.lose()
+        for _ in range(2):
+            successor = Bench(bench.broker)
+            await successor.start()
+            await successor.runner.partitions.lose()
+
+    simulate(main())
+    warnings = [record.getMessage() for record in caplog.records if record.name == "streams.models.call"]
+    assert len(warnings) == 1
+    assert "/t, step 0, attempt 0: CallInterruptedError: " in warnings[0]
 
 
 def test_the_loop_uses_the_desk_it_is_given() -> None:

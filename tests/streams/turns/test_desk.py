@@ -414,12 +414,56 @@ def test_overdue_turns_get_a_tick_and_end() -> None:
     """A silent model ends the turn after the idle limit, not before."""
     desk = a_desk(Policy(idle_timeout_s=10))
     desk.take([source(turn())], NOW)
-    assert desk.overdue(NOW + 9) == []
-    ticks = desk.overdue(NOW + 10)
+    assert desk.overdue(NOW + 9, 0.0) == []
+    ticks = desk.overdue(NOW + 10, 0.0)
     assert [news.turn for news in ticks] == [key()]
     plan = desk.take(ticks, NOW + 10)
     assert published(plan) == ["cancels", "usage", "failed"]
-    assert desk.overdue(NOW + 1000) == [], "a turn whose outcome is decided is not overdue"
+    assert desk.overdue(NOW + 1000, 0.0) == [], "a turn whose outcome is decided is not overdue"
+
+
+def test_silence_counts_from_when_somebody_listened() -> None:
+    """An outage of the worker proves nothing about the model: what it wrote meanwhile is still to be read."""
+    desk = a_desk(Policy(idle_timeout_s=10, turn_timeout_s=1000))
+    desk.take([source(turn())], NOW)
+    assert desk.overdue(NOW + 50, NOW + 45) == []
+    (tick,) = desk.overdue(NOW + 55, NOW + 45)
+    assert published(desk.take([tick], NOW + 55)) == ["cancels", "usage", "failed"]
+
+
+def test_a_deadline_is_absolute_whoever_listened() -> None:
+    """It was promised to the caller in seconds from the turn's acceptance."""
+    desk = a_desk(Policy(idle_timeout_s=10, turn_timeout_s=100))
+    desk.take([source(turn())], NOW)
+    assert len(desk.overdue(NOW + 100, NOW + 99)) == 1
+
+
+def test_a_request_that_grows_when_it_is_journaled_is_refused() -> None:
+    """Five bytes of a number can come back as eighteen; the worker must say no, and not die of its own record."""
+    desk = a_desk()
+    raw = b'{"thread_id":"h","turn_id":"t","message":"hi","attributes":{"x":[' + b",".join([b"1e15"] * 140_000) + b"]}}"
+    plan = desk.take([source(raw)], NOW)
+    assert [one.error for one in plan.refused] == ["RecordTooLargeError"]
+    assert published(plan) == ["failed"]
+    assert all(len(record.encode()) < 900_000 for _, record in plan.journal)
+
+
+def test_a_frame_that_grows_when_it_is_journaled_fails_its_turn() -> None:
+    """An early frame is journaled as it is; where it does not fit, the turn ends, and not the worker."""
+    desk = a_desk(Policy(max_entry_bytes=2_000))
+    desk.take([source(turn())], NOW)
+    early = b'{"thread_id":"h","turn_id":"t","seq":5,"text":"' + b"x" * 3_000 + b'"}'
+    plan = desk.take([source(early, 1, topic=names.FRAMES)], NOW)
+    assert published(plan)[-1] == "failed"
+    assert all(len(record.encode()) < 2_100 for _, record in plan.journal)
+
+
+def test_a_cancel_that_cannot_be_read_begins_no_turn() -> None:
+    """It would be a failed turn, and the request that comes after it would only get that failure."""
+    desk = a_desk()
+    plan = desk.take([source(b'{"type":"cancel","v":2,"thread_id":"h","turn_id":"t"}')], NOW)
+    assert [one.error for one in plan.refused] == ["UnsupportedVersionError"]
+    assert desk.turns == {}
 
 
 def test_closed_turns_expire_an_hour_after_the_idempotency_window() -> None:
