@@ -9,6 +9,7 @@ from typing import NamedTuple
 from processors.contracts import Answer
 from processors.declare import Incremental
 from processors.patterns.arguments import redact_arguments
+from processors.patterns.fingerprint import fingerprint
 from processors.patterns.folding import Folded, Unmasked, context, fold
 from processors.patterns.glance import Glance
 from processors.patterns.settle import Finder, Finding, settle
@@ -168,7 +169,8 @@ class Redactor:
     """An output processor that replaces what its rules find, and scans.
 
     On a prefix it answers with what is certain alone, so nothing more has to be held back for it. `folds` has it read
-    through evasions: full-width and look-alike letters, combining marks, invisible characters.
+    through evasions: full-width and look-alike letters, combining marks, invisible characters. `version` is by default a
+    digest of all of this but the limit, so that decisions tell one configuration from another.
     """
 
     kind = "output"
@@ -182,13 +184,13 @@ class Redactor:
         placeholder: str = "[{label}]",
         numbered: bool = False,
         folds: bool = True,
-        version: str = "1",
+        version: str | None = None,
         timeout_s: float = 30.0,
     ) -> None:
         self.name = name
-        self.version = version
         self.timeout_s = timeout_s
         self.rules = tuple(rules)
+        self.version = fingerprint(self.rules, placeholder, numbered, folds) if version is None else version
         self._ready = Rules(self.rules, folds=folds)
         self._placeholders: Callable[[], Placeholders] = lambda: Placeholders(placeholder, numbered=numbered)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from processors.patterns import tree
 from processors.patterns.edges import Framed, framed_after, framed_before
 from processors.patterns.prefixes import open_texts
-from processors.patterns.tree import Char, Choice, Node, Parsed, Repeat, nullable, spell
+from processors.patterns.tree import EMPTY, Char, Choice, Node, Parsed, Repeat, nullable, spell
 
 #: What nothing matches.
 _NEVER = r"[^\x00-\x{10ffff}]"
@@ -78,7 +78,7 @@ def _with_ends(begun: Sequence[Framed], parsed: Parsed) -> tuple[list[str], list
 
 def _open(body: Node, ends: Sequence[Framed]) -> str:
     """Return the texts open for `body`: what must stand behind a match is known only with the next character."""
-    opened = f"(?:{spell(open_texts(body))})?"
+    opened = f"(?:{spell(open_texts(body) or EMPTY)})?"
     if not ends:
         return opened
     newline = r"\n?" if any(end.last_newline for end in ends) else ""

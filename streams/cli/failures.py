@@ -11,8 +11,6 @@ OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
 UNREACHABLE: Final = 3
-#: As shells number a process that Ctrl-C ended.
-INTERRUPTED: Final = 130
 #: A fault of turngate itself, as `sysexits.h` numbers it; a worker that ends so should be started again.
 FAULT: Final = 70
 
@@ -44,8 +42,6 @@ def explain(exc: Exception) -> tuple[int, str]:
     if (usage := _usage(exc)) is not None:
         return USAGE, usage
     names = {base.__name__ for base in type(exc).__mro__}
-    if "Abort" in names:  # what the parser makes of Ctrl-C
-        return INTERRUPTED, "interrupted."
     for name, status in _STATUS:
         if name in names and _is_ours(exc):
             return status, str(exc)

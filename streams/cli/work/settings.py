@@ -19,7 +19,7 @@ from streams.settings import FILE, PREFIX, Settings, origins
 HIDDEN = "(hidden)"
 _URL = re.compile(r"\S+://\S*")
 _QUERY = re.compile(r"[?#]")
-_AUTHORITY = re.compile(r"[^/:]*(:[0-9]*)?(/.*)?|\[[^/]*")
+_HOST_AND_PATH = re.compile(r"([^/:]*|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?(/.*)?")
 
 
 def show(*, as_json: bool, **overrides: str | None) -> int:
@@ -78,7 +78,7 @@ def _without_secrets(url: str) -> str:
     head, tail = (url[: cut.start()], url[cut.start() :]) if cut else (url, "")
     scheme, mark, place = head.rpartition("://")
     user, at, host = place.rpartition("@")
-    if not _AUTHORITY.fullmatch(host) or (mark and "@" in scheme):
+    if not _HOST_AND_PATH.fullmatch(host) or (mark and "@" in scheme):
         return HIDDEN
     query, hash_mark, _ = tail.partition("#")
     shown = "&".join(

@@ -92,6 +92,8 @@ def test_before_what_is_open_nothing_that_follows_makes_a_difference(
         (r"ab\Z", "xab\n", 4),
         ("(?m)ab$", "xab\n", 4),
         ("é+x", "aéé", 1),
+        ("a(?:-|-)", "a-", 2),
+        ("ab{0}(?:)", "a", 1),
     ],
 )
 def test_what_is_open(written: str, text: str, place: int) -> None:

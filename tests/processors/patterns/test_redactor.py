@@ -156,3 +156,21 @@ def test_long_texts_cost_what_they_are_long(text: str, expected: str) -> None:
     out = "".join(scanner.feed(text[place : place + 4]) for place in range(0, len(text), 4)) + scanner.finish()
     assert out == expected
     assert redactor.process(Answer(text=text)).text == expected
+
+
+def test_the_version_tells_configurations_apart() -> None:
+    """Decision records name it: what two of them did may differ, or not."""
+    rule = Rule("ID", DIGITS)
+    versions = [
+        Redactor("r", [rule]).version,
+        Redactor("r", [Rule("NUMBER", DIGITS)]).version,
+        Redactor("r", [Rule("ID", EMAIL)]).version,
+        Redactor("r", [rule, Rule("EMAIL", EMAIL)]).version,
+        Redactor("r", [Rule("ID", DIGITS, part=lambda _: (0, 1))]).version,
+        Redactor("r", [rule], placeholder="***").version,
+        Redactor("r", [rule], numbered=True).version,
+        Redactor("r", [rule], folds=False).version,
+    ]
+    assert len(set(versions)) == len(versions)
+    assert Redactor("other", [Rule("ID", Pattern(r"\d{4,}"))], timeout_s=1).version == versions[0]
+    assert Redactor("r", [rule], version="7").version == "7"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 import pytest
-import typer
 from aiokafka.errors import NodeNotReadyError
 
 from processors import DepsError, RequiredControlError
@@ -47,11 +46,6 @@ def test_an_error_of_the_kafka_client_is_an_unreachable_broker() -> None:
     assert status == 3
     assert "NodeNotReadyError" in sentence
     assert "some words" not in sentence
-
-
-def test_ctrl_c_is_no_fault() -> None:
-    """The parser turns it into an error of its own."""
-    assert explain(typer.Abort()) == (130, "interrupted.")
 
 
 class SettingsErrorOfOthers(Exception):  # noqa: N818 - as a foreign library might name it

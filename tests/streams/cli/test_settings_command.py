@@ -81,7 +81,7 @@ def test_secrets_in_addresses_are_hidden(
     done = cli("settings", *form)
     assert done.status == 0
     assert "hunter" not in done.out + done.err
-    assert shown in by_setting(cli("settings", "--json"))["openai_base_url"]["value"]
+    assert by_setting(cli("settings", "--json"))["openai_base_url"]["value"] == shown
 
 
 def test_the_chains_in_force_are_shown_with_their_origin(tmp_path: Path) -> None:
