@@ -6,7 +6,8 @@ import functools
 import hashlib
 import re
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 _CHARS = 12
@@ -38,7 +39,7 @@ def _spell(value: object, within: frozenset[int]) -> str:
         return f"{type(value).__qualname__}:{_plain(value)}"
     within |= {id(value)}
     said = [_spell(part, within) for part in _parts(value)]
-    if isinstance(value, Mapping | Set):
+    if isinstance(value, Mapping | AbstractSet):
         said.sort()
     return f"{_kind(value)}({','.join(said)})"
 
@@ -51,13 +52,13 @@ def _plain(value: object) -> str:
     return repr(value)
 
 
-def _parts(value: object) -> Iterable[object]:  # noqa: PLR0911 - one for each kind of thing there is
+def _parts(value: object) -> Iterable[object]:
     """Return what there is to say of `value`."""
     if isinstance(value, re.Pattern):
         return value.pattern, value.flags
     if isinstance(value, Mapping):
         return value.items()
-    if isinstance(value, Sequence | Set):
+    if isinstance(value, Sequence | AbstractSet):
         return value
     if isinstance(value, types.ModuleType):
         return (value.__name__,)

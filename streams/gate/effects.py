@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -42,6 +43,8 @@ from topics.records import (
 
 #: A provider that was cut off tells no usage; by the common rule of thumb a token is about four characters of text.
 CHARS_PER_TOKEN = 4
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 
 CallEnd = Literal["completed", "rejected", "failed", "cancelled"]
 
@@ -179,7 +182,7 @@ class _Effects:
                     **self._ids(),
                     error="ModelFailedError",
                     phase="model",
-                    message="the model call failed: submit the message as a new turn to try again",
+                    message=f"the model call failed ({_kind(failure.error)}): the model runner's log says why",
                 )
             )
 
@@ -321,6 +324,11 @@ class _Effects:
             # With `final` delivery nothing is shown before the end, and the end must not wait for it.
             "offset": self.turn.released_offset if self.turn.request.delivery == "stream" else 0,
         }
+
+
+def _kind(error: str) -> str:
+    """Return the name of a failure if it is one: a model server may write anything there, and readers see this."""
+    return error if _NAME.fullmatch(error) else "unnamed"
 
 
 def _tokens(chars: int) -> int:

@@ -88,7 +88,7 @@ def test_without_a_port_nothing_is_served() -> None:
 def test_a_port_that_is_taken_is_named() -> None:
     """It is a mistake in the settings, and said like one: with the setting, the port, and what to do."""
     with socket.socket() as taken:
-        taken.bind(("0.0.0.0", 0))
+        taken.bind(("", 0))
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(MetricsPortError, match=rf"TURNGATE_METRICS_PORT.* {port} .*another port") as caught:

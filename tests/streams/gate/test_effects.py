@@ -410,3 +410,13 @@ def test_what_is_published_on_released_is_never_raw_where_a_chain_is_declared(ju
     play = Play(INCREMENTAL).start().stream(answer_in(["some words ", "and more ", "of them"]), judge)
     assert "".join(play.releases) == play.of(CompletedFrame)[0].reply
     assert play.of(CompletedFrame)[0].reply == getattr(judge("some words and more of them", True), "text", None)
+
+
+@pytest.mark.parametrize(("error", "named"), [("RateLimitError", "RateLimitError"), ("my pin is 1234", "unnamed")])
+def test_a_failed_call_is_named_to_the_reader_only_by_a_name(error: str, named: str) -> None:
+    """What a model server writes as the kind of its failure may be anything, and the reader sees it unjudged."""
+    play = Play(WHOLE).start()
+    play.frames(frame(0, error=ModelError(type=error)))
+    (end,) = play.of(FailedFrame)
+    assert f"({named})" in end.message
+    assert "pin" not in end.message
