@@ -41,8 +41,9 @@ def _open_sequence(parts: tuple[Node, ...]) -> Node | None:
             opened = first
             continue
         rest = part if opened == EMPTY else Sequence((part, opened))
-        if first == EMPTY:
-            opened = Repeat(rest, 0, 1)
-        else:
-            opened = rest if first is None else Choice((rest, first))
+        opened = rest if first is None else _either(rest, first)
     return opened
+
+
+def _either(rest: Node, first: Node) -> Node:
+    return Repeat(rest, 0, 1) if first == EMPTY else Choice((rest, first))

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from topics.graphemes import safe_length
 from streams.gate.policy import Policy
 from tests.properties.drive import Batches, disturbed, drive, one_by_one, random_splits, splits
 from tests.properties.keepers import KEEPERS, TEXTS, Keeper, alternating, cap, chained, redactor, spelling
 from tests.streams.gate.play import Judge, Play, mapped
+from topics.graphemes import safe_length
 from topics.records import CompletedFrame
 
 LIVE = Policy()

@@ -174,3 +174,10 @@ def test_the_version_tells_configurations_apart() -> None:
     assert len(set(versions)) == len(versions)
     assert Redactor("other", [Rule("ID", Pattern(r"\d{4,}"))], timeout_s=1).version == versions[0]
     assert Redactor("r", [rule], version="7").version == "7"
+
+
+def test_what_was_long_open_goes_out_before_the_answer_has_grown_much() -> None:
+    """A scanner that holds much looks less often, but it looks."""
+    scanner = Redactor("redact", [Rule("ID", DIGITS)]).open_scanner()
+    assert "".join(scanner.feed("9999") for _ in range(1_000)) == ""
+    assert "".join(scanner.feed(" abc") for _ in range(150)).startswith("[ID] abc")
