@@ -52,6 +52,12 @@ def test_a_look_says_where_the_text_is_settled_unless_something_is_found(text: s
     assert Glance([WORD, NUMBER]).settled_to(text, 1, ended=False) == place
 
 
+def test_case_is_no_disguise() -> None:
+    """Where a pattern takes letters in any case."""
+    assert Glance([Pattern("(?i)abc")]).settled_to("-ABC-", 1, ended=False) is None
+    assert Glance([Pattern("(?i)abc"), Pattern("a-b")]).settled_to("-ABC.", 1, ended=True) is None
+
+
 def test_at_the_end_nothing_is_open() -> None:
     """What is there is found, or it is not."""
     glance = Glance([WORD, NUMBER])
@@ -72,6 +78,8 @@ def test_finders_of_another_make_are_asked_too() -> None:
 @examples(200)
 @given(st.lists(patterns(), min_size=1, max_size=2), TEXTS, TEXTS, TEXTS)
 @example([r"(?a)\W"], "-", "é", "")
+@example(["a?b"], "", "b", "")
+@example(["(?i)ab"], "", "AB", "")
 def test_in_text_that_passes_nothing_begins(written: list[str], before: str, text: str, after: str) -> None:
     """Whatever stands around it."""
     finders = [Pattern(one) for one in written]
