@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from streams.cli import output, session
+from streams.cli import interrupt, output, session
 from streams.cli.failures import OK, CommandError
 from streams.cli.work.frames import ending, fields, show_turn
 from topics.client import TurnClient
@@ -40,9 +39,9 @@ def run(which: Which, *, as_json: bool, broker: str | None) -> int:
     place = session.connect(session.begin({"broker": broker}))
     if turn is not None:
         output.note(f"Following turn {turn} until it ends; Ctrl-C gives up.")
-        return asyncio.run(_one(place, turn, which.timeout_s, as_json=as_json))
+        return interrupt.run(_one(place, turn, which.timeout_s, as_json=as_json))
     try:
-        asyncio.run(_all(place, which, as_json=as_json))
+        interrupt.run(_all(place, which, as_json=as_json))
     except KeyboardInterrupt:  # there is no other way to end it
         return OK
     return OK

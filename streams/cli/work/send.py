@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from streams.cli import output, session
+from streams.cli import interrupt, output, session
 from streams.cli.failures import OK, CommandError
 from streams.cli.work.frames import show_turn
 from streams.models.script import Script
@@ -46,7 +45,7 @@ def send_turn(
     if (asked := _params(params, script)) is not None:
         given["params"] = asked
     message = sys.stdin.read() if text == "-" else text
-    return asyncio.run(_send(session.connect(settings), message, given, wish))
+    return interrupt.run(_send(session.connect(settings), message, given, wish))
 
 
 async def _send(place: Any, message: str, fields: Mapping[str, Any], wish: Follow) -> int:
