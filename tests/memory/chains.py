@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from processors import Deps, FailurePolicy, Manifest, TurnContext
 from processors.calling import call_directly, run_chain
-from processors.contracts import Answer, IncomingMessage, Prompt
-from processors.outcomes import InputOutcome, OutputOutcome, PreOutcome
+from processors.contracts import Answer, IncomingMessage, Prompt, Reply, ToolCallCheck
+from processors.outcomes import InputOutcome, OutputOutcome, PostOutcome, PreOutcome, ToolOutcome
 from streams.chains.bound import bind
 from streams.gate.policy import Policy
 
@@ -32,13 +32,29 @@ class DirectChainRunner:
         """Judge an answer."""
         return await run_chain(self._chains.output, self._chains.output.open(answer), call_directly, _no_time)
 
-    async def run_input(self, prompt: Prompt, context: TurnContext) -> InputOutcome:
+    async def run_input(self, prompt: Prompt, context: TurnContext, *, history: int = 0) -> InputOutcome:
         """Derive a prompt."""
-        return await run_chain(self._chains.input, self._chains.input.open(prompt, context), call_directly, _no_time)
+        opened = self._chains.input.open(prompt, context, history=history)
+        return await run_chain(self._chains.input, opened, call_directly, _no_time)
 
     async def run_pre(self, incoming: IncomingMessage) -> PreOutcome:
         """Let the pre-processors have a message."""
         return await run_chain(self._chains.pre, self._chains.pre.open(incoming), call_directly, _no_time)
+
+    async def run_governance(self, incoming: IncomingMessage) -> PreOutcome:
+        """Let the message rules have a message."""
+        chain = self._chains.governance
+        return await run_chain(chain, chain.open(incoming), call_directly, _no_time)
+
+    async def run_tool_rules(self, check: ToolCallCheck) -> ToolOutcome:
+        """Ask the tool rules about a call."""
+        chain = self._chains.tool_rules
+        return await run_chain(chain, chain.open(check), call_directly, _no_time)
+
+    async def run_post(self, reply: Reply) -> PostOutcome:
+        """Let the post-processors have a reply."""
+        chain = self._chains.post
+        return await run_chain(chain, chain.open(reply), call_directly, _no_time)
 
 
 def policy_of(deps: Deps, base: Policy | None = None) -> Policy:
