@@ -95,14 +95,14 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Every tool rule lets the call be made."""
+    """The rules let the tool call be made."""
 
     reports: tuple[Report, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The tool rule `processor` forbids the call."""
+    """The rule `processor` does not let the tool call be made."""
 
     processor: str
     reason: str
