@@ -20,9 +20,10 @@ from processors import (
     TextPart,
     ToolCall,
 )
-from processors.chain import RUNS, CallResult, InputChain, OutputChain, PreChain, Returned, Threw
+from processors.chain import RUNS, CallResult, InputChain, OutputChain, Returned, Threw
 from processors.contracts import TurnContext
 from processors.declare import Declaration, OnFailure
+from processors.message_chains import PreChain
 from processors.outcomes import Approved, Blocked, Broken, Derived, Proceeded, Refused, Report
 from processors.policy import FailurePolicy
 
