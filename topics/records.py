@@ -181,7 +181,7 @@ ErrorName: TypeAlias = Literal[
     "AnswerTooLargeError",
     "InvalidRequestError",
 ]
-Phase: TypeAlias = Literal["governance", "pre", "input", "model", "output", "post"]
+Phase: TypeAlias = Literal["governance", "pre", "input", "model", "output", "tools", "post"]
 
 
 class ReleasedRecord(CallRecord):
