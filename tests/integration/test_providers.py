@@ -5,6 +5,7 @@ from __future__ import annotations
 import urllib.request
 from asyncio import to_thread
 from pathlib import Path
+from typing import Any
 
 from tests.brokers.broker import Broker
 from tests.integration.pipeline import Pipeline
@@ -67,7 +68,7 @@ async def test_where_the_first_provider_is_down_the_next_one_answers(
 
     async with model_server() as server:
         server.answer = answer
-        settings = {
+        settings: dict[str, Any] = {
             "openai_base_url": f"http://127.0.0.1:{unused_tcp_port}/v1",
             "openai_model": "test-model",
             "providers": {"spare": {"base_url": server.base_url, "models": ["backup"]}},
