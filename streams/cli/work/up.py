@@ -53,7 +53,6 @@ def run(wish: Wish, *, broker: str | None, deps: str | None) -> int:
     Raises:
         CommandError: the wish cannot be met, a worker refuses to start, or the broker is lost.
         DepsError: the processors do not load; nothing has been started then.
-        UnsupportedProcessorsError: processors are declared that this version does not run.
         EmbeddedBrokerError: our own broker cannot be had.
         TopicsError: the broker is out of reach, or topics are laid out differently.
     """
@@ -106,13 +105,7 @@ async def _check_deps(settings: Settings) -> None:
         return
     chains = ProcessChainRunner(settings.deps, workers=1, paths=(Path.cwd(),))
     await chains.start()
-    try:
-        if chains.manifest.post:
-            from streams.roles.turns import check_supported  # noqa: PLC0415 - it imports Faust, for a refusal only
-
-            check_supported(chains.manifest)
-    finally:
-        await chains.stop()
+    await chains.stop()
 
 
 async def _topics(settings: Settings, bootstrap: str, partitions: int | None) -> int:

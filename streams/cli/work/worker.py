@@ -15,7 +15,6 @@ def run(role: str, **overrides: str | None) -> int:
     Raises:
         CommandError: this version has no such worker, or there is no broker.
         DepsError: the processors do not load, or a required control is not among them.
-        UnsupportedProcessorsError: processors are declared that this version does not run.
         AdapterMissingError: a model server is configured and the `openai` extra is not installed.
         TopicsError: the broker is out of reach, or topics are missing.
     """
