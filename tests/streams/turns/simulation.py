@@ -17,7 +17,7 @@ from typing import Any
 from processors import Deps
 from streams.gate.policy import Policy
 from streams.journal.errors import SupersededError
-from streams.runner.desk import CallKey
+from streams.runner.kind import CallKey
 from streams.turns.desk import DeskSettings, OnBusy
 from streams.turns.loop import Ports
 from streams.turns.observer import Observer
