@@ -25,7 +25,7 @@ from processors.declare import (
     post_processor,
     pre_processor,
 )
-from processors.deps import Deps, Manifest, load_deps
+from processors.deps import Deps, load_deps
 from processors.errors import (
     DeclarationError,
     DepsError,
@@ -35,8 +35,12 @@ from processors.errors import (
     ProcessorsError,
     ProcessorTimeoutError,
     RequiredControlError,
+    ToolArgumentsError,
+    ToolResultError,
 )
+from processors.manifest import Manifest
 from processors.policy import FailurePolicy
+from processors.tools import Tool, ToolContext, ToolSpec, tool
 from processors.verdicts import Block, ModifiedResponse, Pass, Proceed, Reject, Replace
 
 __all__ = [
@@ -69,7 +73,12 @@ __all__ = [
     "Reply",
     "RequiredControlError",
     "TextPart",
+    "Tool",
+    "ToolArgumentsError",
     "ToolCall",
+    "ToolContext",
+    "ToolResultError",
+    "ToolSpec",
     "TurnContext",
     "User",
     "input_processor",
@@ -77,4 +86,5 @@ __all__ = [
     "output_processor",
     "post_processor",
     "pre_processor",
+    "tool",
 ]

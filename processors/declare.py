@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from processors.checks import MAX_NAME, is_name, is_number
 from processors.errors import DeclarationError
 from processors.scanner import OpenScanner
 
@@ -34,7 +34,6 @@ PRIORITY = 100.0
 _CARRIED = "__turngate_declaration__"
 _METHODS = ("process", "execute")
 _DIGEST_CHARS = 12
-_MAX_NAME = 200
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -350,10 +349,10 @@ def _problem(declared: Declaration) -> str | None:
     control = declared.kind in CONTROLS
     checks: tuple[tuple[bool, str], ...] = (
         (declared.kind in KINDS, f"the kind must be one of {', '.join(KINDS)}"),
-        (_is_name(declared.name), f"the name must be a text of 1 to {_MAX_NAME} printable characters"),
-        (_is_name(declared.version), f"the version must be a text of 1 to {_MAX_NAME} printable characters"),
-        (_is_number(declared.timeout_s) and declared.timeout_s > 0, "timeout_s must be a number of seconds above 0"),
-        (_is_number(declared.priority), "priority must be a finite number"),
+        (is_name(declared.name), f"the name must be a text of 1 to {MAX_NAME} printable characters"),
+        (is_name(declared.version), f"the version must be a text of 1 to {MAX_NAME} printable characters"),
+        (is_number(declared.timeout_s) and declared.timeout_s > 0, "timeout_s must be a number of seconds above 0"),
+        (is_number(declared.priority), "priority must be a finite number"),
         (declared.on_failure in ON_FAILURE, f"on_failure must be one of {', '.join(ON_FAILURE)}"),
         (
             declared.agents is None or all(isinstance(agent, str) for agent in declared.agents),
@@ -372,13 +371,3 @@ def _problem(declared: Declaration) -> str | None:
         ),
     )
     return next((problem for right, problem in checks if not right), None)
-
-
-def _is_name(value: object) -> bool:
-    """Tell whether a value can name something in records, metrics and on a command line."""
-    return isinstance(value, str) and 0 < len(value) <= _MAX_NAME and value.isprintable() and not value.isspace()
-
-
-def _is_number(value: object) -> bool:
-    """Tell whether a value is a finite number; a bool is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -11,53 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal, TypeAlias
 
-from processors.declare import CONTROLS, Declaration, Kind, Processor, as_processor
+from processors.declare import CONTROLS, Kind, Processor, as_processor
 from processors.errors import DeclarationError, DepsError, DepsImportError, RequiredControlError
+from processors.manifest import Manifest, Window
 from processors.scanner import ScannerChain
-
-Window: TypeAlias = Literal["widest", "sum"]
-ReleaseMode: TypeAlias = Literal["live", "whole", "incremental", "scan"]
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What is declared, without the code: for those who decide about chains but do not run them.
-
-    Each list is in the order its chain runs in. Can be sent to another process.
-    """
-
-    output: tuple[Declaration, ...] = ()
-    input: tuple[Declaration, ...] = ()
-    pre: tuple[Declaration, ...] = ()
-    post: tuple[Declaration, ...] = ()
-    required_controls: tuple[str, ...] = ()
-    window: Window = "widest"
-
-    def chain(self, kind: Kind) -> tuple[Declaration, ...]:
-        """Return the members of one kind, in the order they run in."""
-        members: tuple[Declaration, ...] = getattr(self, kind)
-        return members
-
-    def __bool__(self) -> bool:
-        """Tell whether anything is declared at all."""
-        return bool(self.output or self.input or self.pre or self.post)
-
-    @property
-    def release_mode(self) -> ReleaseMode:
-        """How answers are released: as they come, after the whole answer is judged, prefix by prefix, or scanned."""
-        if not self.output:
-            return "live"
-        if all(member.scans for member in self.output):
-            return "scan"
-        return "incremental" if all(member.incremental is not None for member in self.output) else "whole"
-
-    @property
-    def window_chars(self) -> int:
-        """How many characters at the end of the chain's output an incremental release holds back."""
-        lookbacks = [member.incremental.lookback_chars for member in self.output if member.incremental is not None]
-        return sum(lookbacks) if self.window == "sum" else max(lookbacks, default=0)
+from processors.tools import Tool, as_tool
 
 
 @dataclass(frozen=True, init=False)
@@ -76,6 +35,7 @@ class Deps:
     post_processors: tuple[Processor, ...]
     required_controls: tuple[str, ...]
     window: Window
+    tools: tuple[Tool, ...]
     manifest: Manifest = field(repr=False, compare=False)
 
     def __init__(
@@ -87,6 +47,7 @@ class Deps:
         post_processors: Iterable[object] = (),
         required_controls: Iterable[str] = (),
         window: Window = "widest",
+        tools: Iterable[object] = (),
     ) -> None:
         """Check and sort what is given.
 
@@ -104,6 +65,7 @@ class Deps:
         if window not in ("widest", "sum"):
             raise DepsError('Deps: window must be "widest" or "sum"')
         required = _required(required_controls, chains)
+        offered = _tools(tools)
         declared = {kind: tuple(member.declaration() for member in members) for kind, members in chains.items()}
         manifest = Manifest(
             output=declared["output"],
@@ -112,9 +74,11 @@ class Deps:
             post=declared["post"],
             required_controls=required,
             window=window,
+            tools=tuple(one.spec() for one in offered),
         )
-        values = {f"{kind}_processors": members for kind, members in chains.items()}
-        for name, value in (values | {"required_controls": required, "window": window, "manifest": manifest}).items():
+        values: dict[str, object] = {f"{kind}_processors": members for kind, members in chains.items()}
+        values |= {"required_controls": required, "window": window, "tools": offered, "manifest": manifest}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def chain(self, kind: Kind) -> tuple[Processor, ...]:
@@ -168,11 +132,29 @@ def _members(kind: Kind, given: Iterable[object]) -> tuple[Processor, ...]:
             members.append(as_processor(member, kind))
         except DeclarationError as error:
             raise DepsError(f"Deps: {listed}[{position}]: {error}") from error
-    names = [member.name for member in members]
+    _once(listed, [member.name for member in members])
+    return tuple(members)
+
+
+def _tools(given: Iterable[object]) -> tuple[Tool, ...]:
+    """Return the tools of the list, checked."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise DepsError(f"Deps: tools must be a list of tools, not {type(given).__name__}")
+    found: list[Tool] = []
+    for position, one in enumerate(given):
+        try:
+            found.append(as_tool(one))
+        except DeclarationError as error:
+            raise DepsError(f"Deps: tools[{position}]: {error}") from error
+    _once("tools", [one.name for one in found])
+    return tuple(found)
+
+
+def _once(listed: str, names: list[str]) -> None:
+    """Check that no name is in a list twice."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise DepsError(f"Deps: {listed} has more than one of: {', '.join(twice)}. Give each its own name.")
-    return tuple(members)
 
 
 def _required(given: Iterable[str], chains: dict[Kind, tuple[Processor, ...]]) -> tuple[str, ...]:

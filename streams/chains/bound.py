@@ -7,7 +7,8 @@ from typing import Any, Generic
 
 from processors.chain import Chain, InputChain, InputRun, M, OutputChain, OutputRun, PreChain, Run
 from processors.declare import Declaration, Processor
-from processors.deps import Deps, Manifest
+from processors.deps import Deps
+from processors.manifest import Manifest
 from processors.policy import FailurePolicy
 
 

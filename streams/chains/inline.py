@@ -8,7 +8,8 @@ from processors.calling import run_chain
 from processors.chain import CallResult
 from processors.contracts import Answer, IncomingMessage, Prompt, TurnContext
 from processors.declare import Processor
-from processors.deps import Deps, Manifest
+from processors.deps import Deps
+from processors.manifest import Manifest
 from processors.outcomes import InputOutcome, OutputOutcome, PreOutcome
 from processors.policy import FailurePolicy
 from streams.chains.bound import bind

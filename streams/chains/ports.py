@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from processors.contracts import Answer, IncomingMessage, Prompt, TurnContext
-from processors.deps import Manifest
+from processors.manifest import Manifest
 from processors.outcomes import InputOutcome, OutputOutcome, PreOutcome
 
 

@@ -27,8 +27,8 @@ from typing import Any
 from processors.chain import RUNS, O, R, Run, Threw
 from processors.contracts import Answer, IncomingMessage, Prompt, TurnContext
 from processors.declare import Declaration
-from processors.deps import Manifest
 from processors.errors import DepsError, ProcessorCrashedError, ProcessorTimeoutError
+from processors.manifest import Manifest
 from processors.outcomes import InputOutcome, OutputOutcome, PreOutcome
 from processors.policy import FailurePolicy
 from streams.chains.bound import Bound, follow

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from processors.chain import Outcome, Run
-from processors.deps import Manifest
 from processors.errors import DepsError
+from processors.manifest import Manifest
 from processors.policy import FailurePolicy
 
 _LENGTH = struct.Struct(">I")

@@ -26,6 +26,7 @@ from processors import (
     load_deps,
     output_processor,
     pre_processor,
+    tool,
 )
 
 
@@ -55,6 +56,12 @@ def inputs(prompt: Prompt) -> Prompt:
     return prompt
 
 
+@tool()
+def clock(zone: str) -> str:
+    """Tell the time."""
+    return zone
+
+
 def names(members: tuple[Any, ...]) -> list[str]:
     """Return the names of processors."""
     return [member.name for member in members]
@@ -81,6 +88,9 @@ def test_pre_processors_run_by_priority_and_then_by_name() -> None:
         (lambda: Deps(input_processors=[type("C", (), {})]), r"list an instance, C\("),
         (lambda: Deps(window="narrow"), "window"),  # type: ignore[arg-type]
         (lambda: Deps(required_controls="a"), "required_controls must be a list"),
+        (lambda: Deps(tools=[clock, clock]), "tools has more than one of: clock"),
+        (lambda: Deps(tools=[names]), r"tools\[0\]: names is no tool: decorate the function with @tool"),
+        (lambda: Deps(tools=clock), "tools must be a list"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_declaration_says_which_entry_and_what_to_do(make: Callable[[], Deps], message: str) -> None:
@@ -120,6 +130,15 @@ def test_the_manifest_can_be_sent_to_another_process() -> None:
     assert names(manifest.chain("pre")) == ["p"]
     assert manifest
     assert not Deps().manifest
+
+
+def test_tools_are_in_the_manifest_without_their_code() -> None:
+    """What models are told, and the limit; tools alone make no manifest that is worth a process for processors."""
+    deps = Deps(tools=[clock])
+    assert deps.tools == (clock,)
+    assert deps.manifest.tools == (clock.spec(),)
+    assert pickle.loads(pickle.dumps(deps.manifest)) == deps.manifest  # noqa: S301 - just written here
+    assert not deps.manifest
 
 
 @pytest.fixture
