@@ -41,7 +41,9 @@ INTERRUPTED = _failed("interrupted", "ToolInterruptedError", f"interrupted: {_UN
 CRASHED = _failed("crashed", "ToolCrashedError", f"the process that ran the tool ended: {_UNSURE}")
 CANCELLED = _failed("cancelled", "ToolCancelledError", f"the turn worker cancelled the call: {_UNSURE}")
 UNKNOWN = _failed("refused", "UnknownToolError", "there is no tool of this name")
-TOO_LATE = _failed("refused", "TurnTimeoutError", "the turn's time was over before the tool was called: it was not called")
+TOO_LATE = _failed(
+    "refused", "TurnTimeoutError", "the turn's time was over before the tool was called: it was not called"
+)
 
 
 def answered(content: str) -> ToolAnswer:
@@ -51,12 +53,17 @@ def answered(content: str) -> ToolAnswer:
 
 def threw(failure: str) -> ToolAnswer:
     """Return the answer of a tool that raised an exception of the class `failure`."""
-    return _failed("failed", failure, f"the tool failed: {_UNSURE}")
+    return failed(failure, f"the tool failed: {_UNSURE}")
 
 
 def refused(failure: str, what: str) -> ToolAnswer:
     """Return the answer of a tool that was not called: `what` was wrong with the call is for the model alone."""
     return _failed("refused", failure, what)
+
+
+def failed(failure: str, what: str) -> ToolAnswer:
+    """Return the answer of a tool that was called in vain: `what` happened is for the model alone."""
+    return _failed("failed", failure, what)
 
 
 def timed_out(limit_s: float) -> ToolAnswer:
@@ -67,7 +74,7 @@ def timed_out(limit_s: float) -> ToolAnswer:
 def too_large(size: int, limit: int, unit: str) -> ToolAnswer:
     """Return the answer of a tool that said too much: `size` and `limit` in `unit`."""
     what = f"the result has {size} {unit}, and {limit} are allowed: ask for less"
-    return _failed("failed", "ToolResultTooLargeError", what)
+    return failed("ToolResultTooLargeError", what)
 
 
 def result_of(call: CallRecord, call_id: str, answer: ToolAnswer) -> ToolResult:

@@ -190,7 +190,12 @@ class ToolPool:
 def log_failure(call: CallKey, answer: ToolAnswer, tool: str) -> None:
     """Log that a call came to nothing: the class of what went wrong, and nothing that anybody said."""
     _log.warning(
-        "tool call failed: turn %s, step %d, attempt %d: %s: %s", call.turn, call.step, call.attempt, tool, answer.failure
+        "tool call failed: turn %s, step %d, attempt %d: %s: %s",
+        call.turn,
+        call.step,
+        call.attempt,
+        tool,
+        answer.failure,
     )
 
 

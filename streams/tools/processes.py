@@ -27,7 +27,7 @@ from processors.tools import ToolSpec
 from streams.chains.children import Child
 from streams.chains.errors import ChainsError
 from streams.chains.wire import Boot, CallTool, Drop, FromChild, ToolDone
-from streams.tools.answers import CRASHED, TOO_LATE, ToolAnswer, timed_out
+from streams.tools.answers import CRASHED, TOO_LATE, ToolAnswer, refused, timed_out
 from streams.tools.ports import ToolJob
 
 _log = logging.getLogger(__name__)
@@ -103,7 +103,6 @@ class ToolProcesses:
         self._on_fatal = on_fatal
         self._now = now
         self._boot_timeout_s = boot_timeout_s
-        self._manifest = Manifest()
         self._tools: dict[str, ToolSpec] = {}
         self._seats: dict[Child, _Seat] = {}
         self._idle: asyncio.Queue[_Seat] = asyncio.Queue()
@@ -125,22 +124,23 @@ class ToolProcesses:
             ChainStartError: a process did not come up.
         """
         try:
-            first = await self._load()
-            self._tools = {spec.name: spec for spec in self._manifest.tools}
-            if not self._tools:
-                await first.stop()
-                raise NoToolsError(
-                    f"{self._boot.spec} declares no tools: add some to its Deps(tools=[...]), or run no tool runner"
-                )
-            shared = any(spec.is_async for spec in self._tools.values())
-            alone = self._workers if not all(spec.is_async for spec in self._tools.values()) else 0
+            first, manifest = await self._load()
+            self._tools = {spec.name: spec for spec in manifest.tools}
+            shared = any(spec.is_async for spec in manifest.tools)
+            alone = self._workers if not all(spec.is_async for spec in manifest.tools) else 0
             self._seat(first, shared=shared)
-            rest = await asyncio.gather(*(self._load() for _ in range(alone + shared - 1)))
-            for child in rest:
+            self._check_there_are_tools()
+            for child in await self._load_all(alone + shared - 1):
                 self._seat(child, shared=False)
         except BaseException:
             await self.stop()
             raise
+
+    def _check_there_are_tools(self) -> None:
+        if not self._tools:
+            raise NoToolsError(
+                f"{self._boot.spec} declares no tools: add some to its Deps(tools=[...]), or run no tool runner"
+            )
 
     async def stop(self) -> None:
         """Kill the processes and wait until they are gone; calls under way never come to an answer."""
@@ -159,29 +159,36 @@ class ToolProcesses:
         spec = self._tools[job.name]
         try:
             async with asyncio.timeout(self._remaining(job)):
-                seat = await (asyncio.shield(self._shared) if spec.is_async else self._idle.get())
+                seat = await self._free(shared=spec.is_async)
         except TimeoutError:
             return TOO_LATE
         remaining = self._remaining(job)
         limit_s = spec.timeout_s if remaining is None else min(spec.timeout_s, remaining)
-        if limit_s <= 0 or seat.child.gone:
-            if not spec.is_async and not seat.child.gone:
-                self._idle.put_nowait(seat)
-            return TOO_LATE if limit_s <= 0 else await self.run(job)
-        return await self._call(seat, job, limit_s)
-
-    async def _call(self, seat: _Seat, job: ToolJob, limit_s: float) -> ToolAnswer:
         loop = asyncio.get_running_loop()
         number, call = next(self._numbers), _Call(loop.create_future(), limit_s)
+        try:
+            seat.child.send(CallTool(number, job.name, job.arguments, job.context, limit_s, self._max_chars))
+        except Exception as error:  # noqa: BLE001 - e.g. what the user says about themselves, nested too deep to be sent
+            if not seat.shared:
+                self._idle.put_nowait(seat)
+            return refused(type(error).__name__, "the call cannot be handed to the tool")
         seat.calls[number] = call
         call.timer = loop.call_later(limit_s + (_GRACE_S if seat.shared else 0.0), seat.kill, number)
-        seat.child.send(CallTool(number, job.name, job.arguments, job.context, limit_s, self._max_chars))
         try:
             return await call.answer
         except asyncio.CancelledError:
             if seat.shared:
                 seat.child.send(Drop(number))
             raise
+
+    async def _free(self, *, shared: bool) -> _Seat:
+        """Wait for a process that takes a call."""
+        while True:
+            seat = await (asyncio.shield(self._shared) if shared else self._idle.get())
+            if not seat.child.gone:
+                return seat
+            # One that died while it was idle is replaced already; it is only still in the queue.
+            await asyncio.sleep(0)
 
     def _remaining(self, job: ToolJob) -> float | None:
         return None if job.deadline_at is None else job.deadline_at - self._now()
@@ -215,10 +222,21 @@ class ToolProcesses:
 
     # -- starting processes -------------------------------------------------------------------------------------------
 
-    async def _load(self) -> Child:
+    async def _load(self) -> tuple[Child, Manifest]:
         child = Child(self._on_message, self._on_gone)
-        self._manifest = await child.start(self._boot, self._boot_timeout_s)
-        return child
+        return child, await child.start(self._boot, self._boot_timeout_s)
+
+    async def _load_all(self, count: int) -> list[Child]:
+        """Start so many processes, or none."""
+        loads = [asyncio.ensure_future(self._load()) for _ in range(count)]
+        try:
+            return [child for child, _ in await asyncio.gather(*loads)]
+        except BaseException:
+            for load in loads:
+                load.cancel()
+            loaded = await asyncio.gather(*loads, return_exceptions=True)
+            await asyncio.gather(*(one[0].stop() for one in loaded if not isinstance(one, BaseException)))
+            raise
 
     def _seat(self, child: Child, *, shared: bool) -> None:
         """Let a process take calls, unless it has ended since it came up."""
@@ -242,7 +260,7 @@ class ToolProcesses:
         for pause_s in _BACKOFF_S:
             await asyncio.sleep(pause_s)
             try:
-                child = await self._load()
+                child, _ = await self._load()
             except (DepsError, ChainsError, OSError) as error:
                 _log.warning("a process for tools did not come up: %s", type(error).__name__)
                 last = error

@@ -25,6 +25,7 @@ from topics.errors import TopicLayoutError
 from topics.names import Names
 
 MODELS = "models"
+TOOLS = "tools"
 #: What to send where answers are scripted; any other command without a script would only fail.
 _SCRIPTED: Final = """turngate send "hello" --script '["Hello ", "you."]'"""
 _ASKED: Final = 'turngate send "hello"'
@@ -80,7 +81,7 @@ def _model(model: str | None) -> dict[str, object]:
 async def _run(settings: Settings, wish: Wish) -> int:
     began = time.monotonic()
     with interrupts() as told:
-        await _check_deps(settings)
+        with_tools = await _check_deps(settings)
         async with stage(settings.broker, wish.port) as where:
             partitions = await _topics(settings, where.bootstrap, wish.partitions)
             if wish.workers > partitions:
@@ -91,15 +92,19 @@ async def _run(settings: Settings, wish: Wish) -> int:
             with _published(where.bootstrap) as found:
                 running = settings.model_copy(update={"broker": where.bootstrap})
                 command = _first_command(running, named=not found)
-                await _work(running, wish, where, told, Readiness(began, partitions, command, as_json=wish.as_json))
+                readiness = Readiness(began, partitions, command, as_json=wish.as_json)
+                await _work(running, wish, where, told, readiness, with_tools=with_tools)
     _say("stopped", "Stopped.", as_json=wish.as_json)
     return OK
 
 
-async def _check_deps(settings: Settings) -> None:
-    """Load the processors once, in a process of their own as the workers do, before anything else is started."""
+async def _check_deps(settings: Settings) -> bool:
+    """Load the processors once, in a process of their own as the workers do, before anything else is started.
+
+    Return whether there are tools beside them.
+    """
     if settings.deps is None:
-        return
+        return False
     chains = ProcessChainRunner(settings.deps, workers=1, paths=(Path.cwd(),))
     await chains.start()
     try:
@@ -107,6 +112,7 @@ async def _check_deps(settings: Settings) -> None:
             from streams.roles.turns import check_supported  # noqa: PLC0415 - it imports Faust, for a refusal only
 
             check_supported(chains.manifest)
+        return bool(chains.manifest.tools)
     finally:
         await chains.stop()
 
@@ -168,7 +174,9 @@ class Readiness:
         output.line(f"ready after {seconds:.1f} s. In another terminal: {self._command}")
 
 
-async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Event, readiness: Readiness) -> None:
+async def _work(
+    settings: Settings, wish: Wish, where: Stage, told: asyncio.Event, readiness: Readiness, *, with_tools: bool
+) -> None:
     def hear(name: str, line: str) -> None:
         output.note(f"{name} | {line}")
         readiness.hear(line)
@@ -183,6 +191,8 @@ async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Even
         for number in range(wish.workers):
             await crew.add(f"turns-{number + 1}", "turns", environment(_one_of(settings, number)))
         await crew.add(MODELS, "models", environment(settings))
+        if with_tools:
+            await crew.add(TOOLS, "tools", environment(_one_of(settings, wish.workers)))
         _welcome(settings, wish, crew.pids)
         await attend(crew, where, told)
     finally:
@@ -190,7 +200,7 @@ async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Even
 
 
 def _one_of(settings: Settings, number: int) -> Settings:
-    """Return the settings of one of several turn workers: two cannot serve metrics on one port."""
+    """Return the settings of one of several workers: two cannot serve metrics on one port."""
     port = settings.metrics_port
     return settings if not port else settings.model_copy(update={"metrics_port": port + number})
 
