@@ -90,6 +90,33 @@ class Blocked:
     reports: tuple[Report, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The rules let the tool call be made."""
+
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The rule `processor` does not let the tool call be made."""
+
+    processor: str
+    reason: str
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Modified:
+    """The post-processors made `text` of the reply."""
+
+    text: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    reports: tuple[Report, ...] = ()
+
+
 OutputOutcome: TypeAlias = Approved | Refused | Broken
 InputOutcome: TypeAlias = Derived | Broken
 PreOutcome: TypeAlias = Proceeded | Blocked | Broken
+ToolOutcome: TypeAlias = Allowed | Denied | Broken
+PostOutcome: TypeAlias = Modified | Blocked | Broken
