@@ -38,22 +38,13 @@ async def call_tool(
 
 
 async def _call(tool: Tool, arguments: str, context: ToolContext, max_chars: int) -> ToolAnswer:
-    task = asyncio.current_task()
     try:
         content = await tool.call(arguments, context)
     except ToolArgumentsError as error:
         return refused(type(error).__name__, error.for_model)
     except ToolResultError as error:
         return failed(type(error).__name__, str(error))
-    except asyncio.CancelledError as error:
-        if task is not None and task.cancelling():
-            raise
-        return _threw(tool, error)  # a cancellation that the tool raised by itself
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - `sys.exit()` is a failure of the tool too
-        return _threw(tool, error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the tool's
+        _log.debug("tool %s failed", tool.name, exc_info=error)
+        return threw(type(error).__name__)
     return answered(content) if len(content) <= max_chars else too_large(len(content), max_chars, "characters")
-
-
-def _threw(tool: Tool, error: BaseException) -> ToolAnswer:
-    _log.debug("tool %s failed", tool.name, exc_info=error)
-    return threw(type(error).__name__)

@@ -164,13 +164,15 @@ class ToolProcesses:
             return TOO_LATE
         remaining = self._remaining(job)
         limit_s = spec.timeout_s if remaining is None else min(spec.timeout_s, remaining)
+        if limit_s <= 0:  # a wait that is over before it begins times out only where there is something to wait for
+            self._give_back(seat)
+            return TOO_LATE
         loop = asyncio.get_running_loop()
         number, call = next(self._numbers), _Call(loop.create_future(), limit_s)
         try:
             seat.child.send(CallTool(number, job.name, job.arguments, job.context, limit_s, self._max_chars))
         except Exception as error:  # noqa: BLE001 - e.g. what the user says about themselves, nested too deep to be sent
-            if not seat.shared:
-                self._idle.put_nowait(seat)
+            self._give_back(seat)
             return refused(type(error).__name__, "the call cannot be handed to the tool")
         seat.calls[number] = call
         call.timer = loop.call_later(limit_s + (_GRACE_S if seat.shared else 0.0), seat.kill, number)
@@ -189,6 +191,10 @@ class ToolProcesses:
                 return seat
             # One that died while it was idle is replaced already; it is only still in the queue.
             await asyncio.sleep(0)
+
+    def _give_back(self, seat: _Seat) -> None:
+        if not seat.shared:
+            self._idle.put_nowait(seat)
 
     def _remaining(self, job: ToolJob) -> float | None:
         return None if job.deadline_at is None else job.deadline_at - self._now()
