@@ -60,9 +60,21 @@ class Settings(BaseSettings):
     on_retry: Literal["reset", "fail"] = Field(
         default="reset", description="what a new attempt does to text that is out: take it back, or fail the turn"
     )
+    fallback_models: tuple[str, ...] = Field(
+        default=(), description="models to ask, in this order, when the one asked for fails for good"
+    )
+    max_retry_wait_s: PositiveFloat = Field(
+        default=30, description="the longest patience that a provider may ask for before a new attempt"
+    )
     turn_timeout_s: PositiveFloat = Field(default=600, description="the longest a turn may take")
     idle_timeout_s: PositiveFloat = Field(default=120, description="the longest a model may stay silent")
     gap_timeout_s: PositiveFloat = Field(default=30, description="how long a missing frame is waited for")
+    post_budget_s: PositiveFloat = Field(
+        default=10, description="how long the reader of a streamed reply waits for its post-processed version"
+    )
+    thread_retention_s: PositiveFloat = Field(
+        default=30 * 24 * 3600, description="how long a thread is remembered after its last turn"
+    )
     idempotency_window_s: PositiveFloat = Field(
         default=24 * 3600, description="how long a closed turn answers to a repeated request"
     )
@@ -70,6 +82,10 @@ class Settings(BaseSettings):
     max_open_turns: PositiveInt = Field(default=10_000, description="open turns per worker before requests wait")
     default_reply: str = Field(
         default="This request cannot be processed.", description="the reply of a block that gives none"
+    )
+    budget_reply: str = Field(
+        default="The token budget is used up for now. Please try again later.",
+        description="the reply of a turn whose tenant or user has no tokens left",
     )
     channel_replies: dict[str, str] = Field(
         default_factory=dict, description="the same for single channels, as a JSON object of channel and reply"

@@ -33,9 +33,9 @@ REQUEST: TypeAdapter[records.TurnRequest | records.CancelTurn] = TypeAdapter(Req
 RELEASED: TypeAdapter[records.ReleasedFrame] = TypeAdapter(records.ReleasedFrame)
 MODEL_FRAME: TypeAdapter[records.ModelFrame] = TypeAdapter(records.ModelFrame)
 PROMPT_REQUEST: TypeAdapter[records.PromptRequest] = TypeAdapter(records.PromptRequest)
-CANCEL_CALL: TypeAdapter[records.CancelCall] = TypeAdapter(records.CancelCall)
 TOOL_CALL: TypeAdapter[records.ToolCallRequest] = TypeAdapter(records.ToolCallRequest)
 TOOL_RESULT: TypeAdapter[records.ToolResult] = TypeAdapter(records.ToolResult)
+CANCEL_CALL: TypeAdapter[records.CancelCall] = TypeAdapter(records.CancelCall)
 DEAD_LETTER: TypeAdapter[records.DeadLetter] = TypeAdapter(records.DeadLetter)
 
 Writer = Literal["callers", "turn worker", "model runner", "tool runner", "operator", "any worker"]

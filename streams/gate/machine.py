@@ -119,7 +119,7 @@ def _may_begin_step(entry: AnyEntry) -> bool:
     return isinstance(entry, entries.CallsGoverned | entries.ToolsReturned)
 
 
-def _decide(
+def _decide(  # noqa: C901, PLR0911, PLR0912 - one row for each event
     turn: Turn, event: events.Event, now: float, policy: Policy, scan: AnswerScan | None, *, afford: bool
 ) -> Sequence[AnyEntry]:
     if isinstance(event, events.Published):
@@ -236,7 +236,7 @@ def wake_at(turn: Turn, policy: Policy, listening_since: float = 0.0) -> float:
 # -- evolving -------------------------------------------------------------------------------------------------------
 
 
-def evolve(turn: Turn, record: JournalRecord) -> Turn:
+def evolve(turn: Turn, record: JournalRecord) -> Turn:  # noqa: C901, PLR0911, PLR0912 - one row for each entry
     """Return the state after `record`, which must be the turn's next one.
 
     Raises:
@@ -249,7 +249,7 @@ def evolve(turn: Turn, record: JournalRecord) -> Turn:
     entry = record.entry
     match entry:
         case entries.Started():
-            return _begin_with(turn.with_(started=entry, progress_at=record.at, prompt=None), Phase.QUEUED)
+            return _begin_with(turn.with_(begun=True, started=entry, progress_at=record.at, prompt=None), Phase.QUEUED)
         case entries.PreProcessed():  # and `Governed`, which is one too
             return _evolve_seen(turn, entry, record)
         case entries.InputProcessed():
@@ -353,7 +353,7 @@ def _settled(turn: Turn, calls: tuple[ToolCall, ...], record: JournalRecord) -> 
 
 
 def _end(turn: Turn, record: JournalRecord, outcome: str) -> Turn:
-    return turn.with_(phase=Phase.ENDED, terminal_n=record.n, outcome=outcome)
+    return turn.with_(phase=Phase.ENDED, terminal_n=record.n, outcome=outcome, progress_at=record.at)
 
 
 _PHASE_NAMES: dict[Phase, PhaseName] = {

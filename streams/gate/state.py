@@ -97,7 +97,8 @@ class Turn:
     """Everything about one turn that its journal, and that of its thread before it, says.
 
     `n` is the number of its next record, `confirmed` that of the last one whose effects are known to be published.
-    `started` is what was pinned at the start, `history` what the model is told of the thread before this turn.
+    `begun` says that its thread was free for it, `started` is what was pinned then, `history` what the model is told of the thread before this turn,
+    `recent` when its user's turns before this one were, as far as that is known (epoch seconds).
     `terminal_n` is the record that decided the outcome. `settled` is the text of the steps before the current one,
     `carried` what the model wrote in them, where steps are judged together; `messages` is what they said and what their
     tools answered. `calls` are the tool calls being run, `results` what came back. `reply` is what post-processors or a
@@ -110,8 +111,10 @@ class Turn:
     accepted_at: float
     deadline_at: float
     readable: bool = True
+    begun: bool = False
     started: Started = field(default_factory=Started)
     history: tuple[Message, ...] = ()
+    recent: tuple[float, ...] = ()
     phase: Phase = Phase.QUEUED
     message: tuple[Part, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -192,11 +195,14 @@ class Turn:
         """
         persona = self.started.persona
         said = [text for text in (persona.system if persona else None, self.request.system) if text]
+        system = "\n\n".join(said) if said else self.request.system
+        return Prompt(system=system, messages=(*self.earlier, self.user_message(), *self.messages))
+
+    def user_message(self) -> Message:
+        """Return the user's message as the pre-processors left it."""
         message = self.message
         content = message[0].text if len(message) == 1 and isinstance(message[0], TextPart) else message
-        user = Message(role="user", content=content)
-        system = "\n\n".join(said) if said else self.request.system
-        return Prompt(system=system, messages=(*self.earlier, user, *self.messages))
+        return Message(role="user", content=content)
 
     @property
     def earlier(self) -> tuple[Message, ...]:

@@ -60,7 +60,7 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
             unique=unique,
         )
         app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.PROMPTS, urgent=names.CANCELS)
+        feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS])
         await run_until_stopped(app, runner.partitions.lose)
     finally:
         await router.close()

@@ -64,7 +64,7 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
             unique=unique,
         )
         app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.TOOL_CALLS, urgent=names.CANCELS)
+        feed(app, runner, die, patient=names.TOOL_CALLS, urgent=[names.CANCELS])
         await run_until_stopped(app, runner.partitions.lose)
     finally:
         await tools.stop()

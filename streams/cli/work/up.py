@@ -54,7 +54,6 @@ def run(wish: Wish, *, broker: str | None, deps: str | None) -> int:
     Raises:
         CommandError: the wish cannot be met, a worker refuses to start, or the broker is lost.
         DepsError: the processors do not load; nothing has been started then.
-        UnsupportedProcessorsError: processors are declared that this version does not run.
         EmbeddedBrokerError: our own broker cannot be had.
         TopicsError: the broker is out of reach, or topics are laid out differently.
     """
@@ -108,10 +107,6 @@ async def _check_deps(settings: Settings) -> bool:
     chains = ProcessChainRunner(settings.deps, workers=1, paths=(Path.cwd(),))
     await chains.start()
     try:
-        if chains.manifest.post:
-            from streams.roles.turns import check_supported  # noqa: PLC0415 - it imports Faust, for a refusal only
-
-            check_supported(chains.manifest)
         return bool(chains.manifest.tools)
     finally:
         await chains.stop()

@@ -15,7 +15,6 @@ def run(role: str, **overrides: str | None) -> int:
     Raises:
         CommandError: there is no broker.
         DepsError: the processors do not load, a required control is not among them, or a tool runner finds no tools.
-        UnsupportedProcessorsError: processors are declared that this version does not run.
         AdapterMissingError: a model server is configured and the `openai` extra is not installed.
         TopicsError: the broker is out of reach, or topics are missing.
     """
