@@ -19,7 +19,7 @@ from streams.gate.policy import Policy
 from streams.gate.transcript import Entry
 from streams.journal.errors import SupersededError
 from streams.journal.replay import Rows
-from streams.runner.desk import CallKey
+from streams.runner.kind import CallKey
 from streams.turns.desk import DeskSettings, OnBusy
 from streams.turns.loop import Ports
 from streams.turns.observer import Observer
