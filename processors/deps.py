@@ -49,7 +49,7 @@ class Manifest:
         """How answers are released: as they come, after the whole answer is judged, prefix by prefix, or scanned."""
         if not self.output:
             return "live"
-        if all(member.scans for member in self.output):
+        if all(member.scans and member.linear_time for member in self.output):
             return "scan"
         return "incremental" if all(member.incremental is not None for member in self.output) else "whole"
 
@@ -123,7 +123,7 @@ class Deps:
         return members
 
     def scanners(self) -> Callable[[], ScannerChain] | None:
-        """Return what opens the output chain's scanners, if every member has one."""
+        """Return what opens the output chain's scanners, if every member has one. Only in mode `scan` are they to be run."""
         openers = [member.open_scanner for member in self.output_processors]
         found = [opener for opener in openers if opener is not None]
         if not found or len(found) < len(openers):
