@@ -87,6 +87,9 @@ class Settings(BaseSettings):
     openai_connect_timeout_s: PositiveFloat = Field(default=10, description="the longest to wait for a connection")
     openai_read_timeout_s: PositiveFloat = Field(default=120, description="the longest to wait for the next chunk")
     session_timeout_s: PositiveFloat = Field(default=6, description="silence after which a worker is taken for dead")
+    static_member: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] | None = Field(
+        default=None, description="a name that only this worker has, to get its partitions back after a short restart"
+    )
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="port of /metrics; none are served without it"
     )
