@@ -34,7 +34,7 @@ that a journal which ends between them is a state like any other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from streams.gate import arrivals, entries, events, judgements, limits
@@ -217,7 +217,8 @@ def _evolve_llm(turn: Turn, entry: entries.Llm, record: JournalRecord) -> Turn:
     elif gap is None or answer.next_seq != turn.answer.next_seq:
         # Another frame is missing now than before, if one was.
         gap = record.at
-    turn = turn.with_(answer=replace(answer, gap_since=gap), progress_at=record.at if progressed else turn.progress_at)
+    answer = answer if gap is answer.gap_since else answer.with_(gap_since=gap)
+    turn = turn.with_(answer=answer, progress_at=record.at if progressed else turn.progress_at)
     if entry.rejected is not None:
         return _end(turn, record, "rejected")
     if entry.failed is not None:
