@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from streams.gate import entries
+from streams.gate.copies import changed
 from streams.gate.state import Answer
 
 
 def collect(answer: Answer, entry: entries.Llm) -> Answer:
     """Return `answer` with what `entry` brings and releases."""
     if entry.seq is not None:
-        answer = replace(
+        answer = changed(
             answer,
             text=answer.text.append(entry.text),
             half=entry.half,
@@ -24,13 +23,13 @@ def collect(answer: Answer, entry: entries.Llm) -> Answer:
         )
     if entry.early:
         early = {frame.seq: frame for frame in entry.early if frame.seq is not None}
-        answer = replace(answer, early={**answer.early, **early})
+        answer = changed(answer, early={**answer.early, **early})
     if entry.live is not None:
         start = len(answer.released)
-        return replace(answer, released=answer.released.append(answer.text.tail(start)[: entry.live - start]))
+        return changed(answer, released=answer.released.append(answer.text.tail(start)[: entry.live - start]))
     return release(answer, entry.release)
 
 
 def release(answer: Answer, text: str) -> Answer:
     """Return `answer` with `text` let out, which a chain made of it."""
-    return replace(answer, released=answer.released.append(text), verbatim=False) if text else answer
+    return changed(answer, released=answer.released.append(text), verbatim=False) if text else answer

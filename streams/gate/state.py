@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Self
 
+from streams.gate.copies import changed
 from streams.gate.rope import Rope
 from topics.content import Message, Part, Prompt, TextPart, ToolCall, Usage
 from topics.ids import TurnKey
@@ -133,4 +134,4 @@ class Turn:
 
     def with_(self, **changes: Any) -> Self:
         """Return this state with `changes`."""
-        return replace(self, **changes)
+        return changed(self, **changes)
