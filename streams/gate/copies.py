@@ -20,7 +20,7 @@ def changed(state: S, **changes: Any) -> S:
     Raises:
         KeyError: there is no such field.
     """
-    shape: type[Any] = type(state)
+    shape: Any = type(state)
     read, writers, places = _layout(shape)
     values = list(read(state))
     for name, value in changes.items():
