@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from streams.models.guard import Outcome, ProviderObserver
+from streams.models.guard import Outcome as CallOutcome
+from streams.models.guard import ProviderObserver
 from streams.settings import SettingsError
+from streams.tools.answers import Outcome as ToolOutcome
+from streams.tools.ports import ToolObserver
 from streams.turns.desk import Plan
 from streams.turns.observer import Observer
 from topics.records import Decision
@@ -123,7 +126,7 @@ class ModelMetrics(ProviderObserver):
         """Count a call."""
         self._calls.labels(provider, "yes" if retry else "no").inc()
 
-    def ended(self, provider: str, outcome: Outcome) -> None:
+    def ended(self, provider: str, outcome: CallOutcome) -> None:
         """Count how a call ended."""
         self._ended.labels(provider, outcome).inc()
 
@@ -135,6 +138,44 @@ class ModelMetrics(ProviderObserver):
         """Show what the guard of a provider has come to."""
         self._retries_left.labels(provider).set(retries_left)
         self._open.labels(provider).set(1 if circuit_open else 0)
+
+
+class ToolMetrics(ToolObserver):
+    """The tool runner's metrics, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._calls = Counter(
+            "turngate_tool_calls",
+            "Tool calls ended, by tool (empty: there is none of that name) and outcome",
+            ["tool", "outcome"],
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "turngate_tool_call_seconds",
+            "From the start of a tool call to its confirmed result, waiting for a process included",
+            ["tool"],
+            buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180),
+            registry=self.registry,
+        )
+        self._open = Gauge("turngate_open_tool_calls", "Tool calls that have no result yet", registry=self.registry)
+
+    def serve(self, port: int | None) -> None:
+        """Serve `/metrics` on `port`, if there is one.
+
+        Raises:
+            MetricsPortError: the port is taken, or not for this user to listen on, or no port.
+        """
+        _serve(self.registry, port)
+
+    def ended(self, tool: str, outcome: ToolOutcome, seconds: float) -> None:
+        """Count a call that has ended."""
+        self._calls.labels(tool, outcome).inc()
+        self._seconds.labels(tool).observe(seconds)
+
+    def open_calls(self, count: int) -> None:
+        """Note how many calls are open."""
+        self._open.set(count)
 
 
 def _serve(registry: CollectorRegistry, port: int | None) -> None:

@@ -95,6 +95,13 @@ class Settings(BaseSettings):
         default=False, description="allow requests to script the model's answer (tests, demos)"
     )
     max_calls: PositiveInt = Field(default=64, description="model calls under way per model runner")
+    max_tool_calls: PositiveInt = Field(default=64, description="tool calls under way per tool runner")
+    tool_processes: PositiveInt = Field(
+        default=4, description="processes per tool runner for tools that are not async: as many of them run at once"
+    )
+    max_tool_result_bytes: Annotated[int, Field(gt=0, le=900 * 1024)] = Field(
+        default=256 * 1024, description="the longest result of a tool; a longer one becomes an error"
+    )
     openai_base_url: str | None = Field(default=None, description="an OpenAI-compatible server")
     openai_api_key: SecretStr | None = Field(default=None, description="its key")
     openai_model: str | None = Field(default=None, description="the model for requests that name none")

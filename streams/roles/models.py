@@ -18,7 +18,7 @@ from streams.models.openai import OpenAISettings
 from streams.models.routing import Provider, Router, router_of
 from streams.process import die, run_until_stopped, unique, worker_name
 from streams.runner.loop import Ports
-from streams.runner.worker import ModelRunner
+from streams.runner.models import ModelRunner
 from streams.settings import Settings, provider_key
 from topics import names
 from topics.admin import TopicAdmin

@@ -25,6 +25,7 @@ from topics.errors import TopicLayoutError
 from topics.names import Names
 
 MODELS = "models"
+TOOLS = "tools"
 #: What to send where answers are scripted; any other command without a script would only fail.
 _SCRIPTED: Final = """turngate send "hello" --script '["Hello ", "you."]'"""
 _ASKED: Final = 'turngate send "hello"'
@@ -83,7 +84,7 @@ def _model(model: str | None) -> dict[str, object]:
 async def _run(settings: Settings, wish: Wish) -> int:
     began = time.monotonic()
     with interrupts() as told:
-        await _check_deps(settings)
+        with_tools = await _check_deps(settings)
         async with stage(settings.broker, wish.port) as where:
             partitions = await _topics(settings, where.bootstrap, wish.partitions)
             if wish.workers > partitions:
@@ -94,18 +95,25 @@ async def _run(settings: Settings, wish: Wish) -> int:
             with _published(where.bootstrap) as found:
                 running = settings.model_copy(update={"broker": where.bootstrap})
                 command = _first_command(running, named=not found)
-                await _work(running, wish, where, told, Readiness(began, partitions, command, as_json=wish.as_json))
+                readiness = Readiness(began, partitions, command, as_json=wish.as_json)
+                await _work(running, wish, where, told, readiness, with_tools=with_tools)
     _say("stopped", "Stopped.", as_json=wish.as_json)
     return OK
 
 
-async def _check_deps(settings: Settings) -> None:
-    """Load the processors once, in a process of their own as the workers do, before anything else is started."""
+async def _check_deps(settings: Settings) -> bool:
+    """Load the processors once, in a process of their own as the workers do, before anything else is started.
+
+    Return whether there are tools beside them.
+    """
     if settings.deps is None:
-        return
+        return False
     chains = ProcessChainRunner(settings.deps, workers=1, paths=(Path.cwd(),))
     await chains.start()
-    await chains.stop()
+    try:
+        return bool(chains.manifest.tools)
+    finally:
+        await chains.stop()
 
 
 async def _topics(settings: Settings, bootstrap: str, partitions: int | None) -> int:
@@ -165,7 +173,9 @@ class Readiness:
         output.line(f"ready after {seconds:.1f} s. In another terminal: {self._command}")
 
 
-async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Event, readiness: Readiness) -> None:
+async def _work(
+    settings: Settings, wish: Wish, where: Stage, told: asyncio.Event, readiness: Readiness, *, with_tools: bool
+) -> None:
     def hear(name: str, line: str) -> None:
         output.note(f"{name} | {line}")
         readiness.hear(line)
@@ -180,6 +190,8 @@ async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Even
         for number in range(wish.workers):
             await crew.add(f"turns-{number + 1}", "turns", environment(_one_of(settings, number)))
         await crew.add(MODELS, "models", environment(_one_of(settings, wish.workers)))
+        if with_tools:
+            await crew.add(TOOLS, "tools", environment(_one_of(settings, wish.workers + 1)))
         _welcome(settings, wish, crew.pids)
         await attend(crew, where, told)
     finally:
