@@ -60,10 +60,14 @@ class ToolContext:
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """A tool without its code: what models are told of it, and its limit in seconds. Can be sent to another process."""
+    """A tool without its code: what models are told of it, and its limit in seconds. Can be sent to another process.
+
+    One that is not `is_async` may block, and is given a process to itself.
+    """
 
     definition: ToolDefinition
     timeout_s: float = TOOL_TIMEOUT_S
+    is_async: bool = False
 
     @property
     def name(self) -> str:
@@ -92,7 +96,7 @@ class Tool:
 
     def spec(self) -> ToolSpec:
         """Return what there is to know of it, without the code."""
-        return ToolSpec(self.definition, self.timeout_s)
+        return ToolSpec(self.definition, self.timeout_s, self.is_async)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, unchecked."""

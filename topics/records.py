@@ -155,16 +155,24 @@ class ModelFrame(CallRecord):
 
 
 class ToolCallRequest(CallRecord):
-    """One tool call of a step, published once the step's chain has passed it."""
+    """One tool call of a step, published once the step's chain has passed it.
+
+    `partition` is where its result must go on `tool-results`. `call.id` is unique among the calls of the attempt.
+    """
 
     partition: NonNegativeInt
     call: ToolCall
     agent: Id = "default"
+    user: User | None = None
     deadline_at: float | None = None
 
 
 class ToolResult(CallRecord):
-    """What a tool answered to `tool_call_id`; `error` says that the call failed and why, for the model to read."""
+    """What a tool answered to `tool_call_id`; `error` says that the call failed and why, for the model to read.
+
+    The first result of a call counts: a runner that dies between a result and its journal is followed by one that
+    reports the call as interrupted.
+    """
 
     tool_call_id: Text
     content: Text | tuple[Part, ...] | None = None

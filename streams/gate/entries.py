@@ -32,6 +32,13 @@ class Entry(BaseModel):
         """The checkpoint this entry belongs to, as the journal spells it."""
         return self.name
 
+    @property
+    def version(self) -> int:
+        """The oldest journal version that can express this entry."""
+        fields = type(self).model_fields
+        said = (v for name, v in self.fields_since.items() if getattr(self, name) != fields[name].default)
+        return max(said, default=self.since)
+
 
 class StepEntry(Entry):
     """Base of the entries about one step of the turn."""
@@ -172,7 +179,12 @@ class Llm(StepEntry):
     reports: tuple[Report, ...] = Field(default=(), alias="p")
     calls: tuple[ToolCall, ...] = Field(default=(), alias="c")
 
-    fields_since: ClassVar[dict[str, int]] = {"calls": 2}
+    @property
+    def version(self) -> int:
+        """The oldest journal version that can express this entry."""
+        failed = self.failed
+        later = failed is not None and (failed.retry_at is not None or failed.fallback is not None)
+        return 2 if later or self.calls else self.since
 
 
 class Retried(StepEntry):

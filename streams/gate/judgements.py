@@ -61,8 +61,8 @@ def input_done(turn: Turn, event: events.InputDone, policy: Policy) -> AnyEntry:
             return prompt_too_long(turn, prompt, "input", policy) or entries.InputProcessed(
                 step=turn.step, prompt=prompt, reports=reports
             )
-        case Broken() as broken:
-            return broken("input", broken)
+        case Broken() as outcome:
+            return broken("input", outcome)
 
 
 def pass_done(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence[AnyEntry]:
@@ -119,8 +119,8 @@ def _settled(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence[Any
         case Refused(processor=processor, reason=reason, reports=reports):
             rejection = entries.Rejection(processor=processor, reason=reason)
             return (entries.OutputProcessed(step=turn.step, rejected=rejection, reports=reports),)
-        case Broken() as broken:
-            return (broken("output", broken),)
+        case Broken() as outcome:
+            return (broken("output", outcome),)
 
 
 def _tail(turn: Turn, output: str, policy: Policy, *, goes_on: bool) -> str | None:

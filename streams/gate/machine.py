@@ -119,7 +119,7 @@ def _may_begin_step(entry: AnyEntry) -> bool:
     return isinstance(entry, entries.CallsGoverned | entries.ToolsReturned)
 
 
-def _decide(
+def _decide(  # noqa: C901, PLR0911, PLR0912 - one row for each event
     turn: Turn, event: events.Event, now: float, policy: Policy, scan: AnswerScan | None, *, afford: bool
 ) -> Sequence[AnyEntry]:
     if isinstance(event, events.Published):
@@ -236,7 +236,7 @@ def wake_at(turn: Turn, policy: Policy, listening_since: float = 0.0) -> float:
 # -- evolving -------------------------------------------------------------------------------------------------------
 
 
-def evolve(turn: Turn, record: JournalRecord) -> Turn:
+def evolve(turn: Turn, record: JournalRecord) -> Turn:  # noqa: C901, PLR0911, PLR0912 - one row for each entry
     """Return the state after `record`, which must be the turn's next one.
 
     Raises:
@@ -249,7 +249,7 @@ def evolve(turn: Turn, record: JournalRecord) -> Turn:
     entry = record.entry
     match entry:
         case entries.Started():
-            return _begin_with(turn.with_(started=entry, progress_at=record.at, prompt=None), Phase.QUEUED)
+            return _begin_with(turn.with_(begun=True, started=entry, progress_at=record.at, prompt=None), Phase.QUEUED)
         case entries.PreProcessed():  # and `Governed`, which is one too
             return _evolve_seen(turn, entry, record)
         case entries.InputProcessed():
@@ -307,7 +307,8 @@ def _evolve_llm(turn: Turn, entry: entries.Llm, record: JournalRecord) -> Turn:
     elif gap is None or answer.next_seq != turn.answer.next_seq:
         # Another frame is missing now than before, if one was.
         gap = record.at
-    turn = turn.with_(answer=replace(answer, gap_since=gap), progress_at=record.at if progressed else turn.progress_at)
+    answer = answer if gap is answer.gap_since else answer.with_(gap_since=gap)
+    turn = turn.with_(answer=answer, progress_at=record.at if progressed else turn.progress_at)
     if entry.rejected is not None:
         return _end(turn, record, "rejected")
     if entry.failed is not None:
@@ -315,7 +316,7 @@ def _evolve_llm(turn: Turn, entry: entries.Llm, record: JournalRecord) -> Turn:
     if entry.settled:
         if entry.live is None and turn.answer.verbatim:
             # With `final` delivery nothing goes out before the end, and then all of it does.
-            turn = turn.with_(answer=replace(turn.answer, released=turn.answer.text))
+            turn = turn.with_(answer=turn.answer.with_(released=turn.answer.text))
         return _settled(turn, entry.calls, record)
     return turn.with_(phase=Phase.SETTLING) if answer.finish_reason is not None else turn
 
@@ -338,7 +339,7 @@ def _evolve_output(turn: Turn, entry: entries.OutputProcessed, record: JournalRe
     turn = turn.with_(answer=release(turn.answer, entry.tail))
     if not entry.final:
         return turn
-    turn = turn.with_(answer=replace(turn.answer, tool_calls=entry.tool_calls, refusal=entry.refusal))
+    turn = turn.with_(answer=turn.answer.with_(tool_calls=entry.tool_calls, refusal=entry.refusal))
     return _settled(turn, entry.calls, record)
 
 
@@ -353,7 +354,7 @@ def _settled(turn: Turn, calls: tuple[ToolCall, ...], record: JournalRecord) -> 
 
 
 def _end(turn: Turn, record: JournalRecord, outcome: str) -> Turn:
-    return turn.with_(phase=Phase.ENDED, terminal_n=record.n, outcome=outcome)
+    return turn.with_(phase=Phase.ENDED, terminal_n=record.n, outcome=outcome, progress_at=record.at)
 
 
 _PHASE_NAMES: dict[Phase, PhaseName] = {

@@ -51,7 +51,7 @@ class RunPost:
 Work: TypeAlias = RunGovernance | RunPre | RunInput | RunOutput | RunRules | RunPost
 
 
-def work(turn: Turn, policy: Policy) -> Work | None:
+def work_of(turn: Turn, policy: Policy) -> Work | None:
     """Return the chain run that `turn` waits for, if any. Equal work is the same work: doing it once is enough."""
     match turn.phase:
         case Phase.GOVERNANCE:

@@ -8,6 +8,7 @@ from processors.contracts import Answer, IncomingMessage, Prompt, Reply, ToolCal
 from processors.outcomes import InputOutcome, OutputOutcome, PostOutcome, PreOutcome, ToolOutcome
 from streams.chains.bound import bind
 from streams.gate.policy import Policy
+from streams.policies import with_chains
 
 
 class DirectChainRunner:
@@ -59,19 +60,7 @@ class DirectChainRunner:
 
 def policy_of(deps: Deps, base: Policy | None = None) -> Policy:
     """Return a policy for `deps`, otherwise as `base`."""
-    manifest, base = deps.manifest, base or Policy()
-    members = (*manifest.input, *manifest.output)
-    fields = {name: getattr(base, name) for name in base.__slots__}
-    return Policy(
-        **{
-            **fields,
-            "mode": manifest.release_mode,
-            "window": manifest.window_chars,
-            "has_pre": bool(manifest.pre),
-            "has_input": bool(manifest.input),
-            "chain": tuple(f"{member.name}@{member.version}" for member in members),
-        }
-    )
+    return with_chains(base or Policy(), deps.manifest)
 
 
 def _no_time() -> float:
