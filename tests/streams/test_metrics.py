@@ -10,7 +10,7 @@ from prometheus_client import generate_latest
 from processors.outcomes import Proceeded, Report
 from streams.gate import events
 from streams.gate.policy import Policy
-from streams.metrics import Metrics, MetricsPortError
+from streams.metrics import Metrics, MetricsPortError, ToolMetrics
 from streams.settings import SettingsError
 from streams.turns.inputs import News
 from tests.streams.turns.desks import NOW, a_desk, frame_source, key, source
@@ -100,3 +100,18 @@ def test_a_port_beyond_the_last_is_named() -> None:
     """The second worker of a pipeline listens one port further on."""
     with pytest.raises(MetricsPortError, match="65536"):
         Metrics().serve(65536)
+
+
+def test_tool_calls_are_counted_by_tool_and_outcome() -> None:
+    """And timed by tool; how many are open is one number."""
+    metrics = ToolMetrics()
+    metrics.open_calls(2)
+    metrics.ended("add", "answered", 0.02)
+    metrics.ended("add", "timed_out", 30.0)
+    metrics.ended("", "refused", 0.0)
+    registry = metrics.registry
+    assert registry.get_sample_value("turngate_open_tool_calls") == 2
+    for tool, outcome in (("add", "answered"), ("add", "timed_out"), ("", "refused")):
+        assert registry.get_sample_value("turngate_tool_calls_total", {"tool": tool, "outcome": outcome}) == 1
+    assert registry.get_sample_value("turngate_tool_call_seconds_sum", {"tool": "add"}) == 30.02
+    assert registry.get_sample_value("turngate_tool_call_seconds_bucket", {"tool": "add", "le": "0.05"}) == 1
