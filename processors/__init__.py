@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from processors.agents import Agent
+from processors.budgets import Budget
 from processors.contracts import (
     Answer,
     FilePart,
@@ -13,6 +15,8 @@ from processors.contracts import (
     Reply,
     TextPart,
     ToolCall,
+    ToolCallCheck,
+    ToolDefinition,
     TurnContext,
     User,
 )
@@ -38,16 +42,22 @@ from processors.errors import (
     ToolArgumentsError,
     ToolResultError,
 )
+from processors.history import LastMessages, TokenLimit
 from processors.manifest import Manifest
 from processors.policy import FailurePolicy
+from processors.rules import message_rule, tool_rule
 from processors.tools import Tool, ToolContext, ToolSpec, tool
-from processors.verdicts import Block, ModifiedResponse, Pass, Proceed, Reject, Replace
+from processors.verdicts import Allow, Block, Deny, ModifiedResponse, Pass, Proceed, Reject, Replace
 
 __all__ = [
+    "Agent",
+    "Allow",
     "Answer",
     "Block",
+    "Budget",
     "Declaration",
     "DeclarationError",
+    "Deny",
     "Deps",
     "DepsError",
     "DepsImportError",
@@ -56,6 +66,7 @@ __all__ = [
     "ImagePart",
     "IncomingMessage",
     "Incremental",
+    "LastMessages",
     "MalformedVerdictError",
     "Manifest",
     "Message",
@@ -73,18 +84,23 @@ __all__ = [
     "Reply",
     "RequiredControlError",
     "TextPart",
+    "TokenLimit",
     "Tool",
     "ToolArgumentsError",
     "ToolCall",
+    "ToolCallCheck",
     "ToolContext",
+    "ToolDefinition",
     "ToolResultError",
     "ToolSpec",
     "TurnContext",
     "User",
     "input_processor",
     "load_deps",
+    "message_rule",
     "output_processor",
     "post_processor",
     "pre_processor",
     "tool",
+    "tool_rule",
 ]

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from processors.declare import Declaration, Kind
+from processors.agents import Agent
+from processors.budgets import Budget
+from processors.declare import KINDS, Declaration, Kind
+from processors.history import HistoryWindow
 from processors.tools import ToolSpec
 
 Window: TypeAlias = Literal["widest", "sum"]
@@ -26,7 +29,17 @@ class Manifest:
     post: tuple[Declaration, ...] = ()
     required_controls: tuple[str, ...] = ()
     window: Window = "widest"
+    governance: tuple[Declaration, ...] = ()
+    tool_rule: tuple[Declaration, ...] = ()
+    #: The operator's own history and prompt builder, those of the two that are declared.
+    derivation: tuple[Declaration, ...] = ()
+    #: The window over each thread's messages; None where the operator gives a function of their own, or nothing.
+    history: HistoryWindow | None = None
     tools: tuple[ToolSpec, ...] = ()
+    agents: tuple[Agent, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    gate_post_processed: bool = False
+    carry_across_steps: bool = False
 
     def chain(self, kind: Kind) -> tuple[Declaration, ...]:
         """Return the members of one kind, in the order they run in."""
@@ -34,8 +47,22 @@ class Manifest:
         return members
 
     def __bool__(self) -> bool:
-        """Tell whether anything is declared at all."""
-        return bool(self.output or self.input or self.pre or self.post)
+        """Tell whether any code is declared that a chain would run. Tools and agents are no such thing."""
+        return bool(self.derivation) or any(self.chain(kind) for kind in KINDS)
+
+    def agent(self, name: str) -> Agent | None:
+        """Return the agent of that name, or None if none is declared."""
+        return next((agent for agent in self.agents if agent.name == name), None)
+
+    @property
+    def own_history(self) -> bool:
+        """Whether a function of the operator's chooses which messages ride along: `run_input` calls it."""
+        return any(member.kind == "history" for member in self.derivation)
+
+    @property
+    def derives(self) -> bool:
+        """Whether `run_input` can change a prompt: without this, what it is given is what the model gets."""
+        return bool(self.input or self.derivation)
 
     @property
     def release_mode(self) -> ReleaseMode:

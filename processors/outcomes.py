@@ -81,7 +81,10 @@ class Proceeded:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """The pre-processor `processor` ends the turn with `response` ("" asks for the channel's default text)."""
+    """`processor`, a message rule or a pre-processor, ends the turn with `response`.
+
+    "" asks for the channel's default text. Of a post-processor that failed: `response` goes out in place of the reply.
+    """
 
     processor: str
     response: str = ""
@@ -108,7 +111,7 @@ class Denied:
 
 @dataclass(frozen=True, slots=True)
 class Modified:
-    """The post-processors made `text` of the reply."""
+    """The post-processors made `text` of the reply; `metadata` is what the pre-processors of the turn said."""
 
     text: str
     metadata: dict[str, Any] = field(default_factory=dict)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+from streams.models.guard import Outcome, ProviderObserver
 from streams.settings import SettingsError
-from streams.tools.answers import Outcome
+from streams.tools.answers import Outcome as ToolCallOutcome
 from streams.tools.ports import ToolObserver
 from streams.turns.desk import Plan
 from streams.turns.observer import Observer
@@ -76,6 +77,68 @@ class Metrics(Observer):
         self._ungated.set(1 if yes else 0)
 
 
+class ModelMetrics(ProviderObserver):
+    """The model runner's metrics, in a registry of their own. Providers are those that the settings name."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._calls = Counter(
+            "turngate_provider_calls",
+            "Model calls made, by provider and whether it had been asked before in the step",
+            ["provider", "retry"],
+            registry=self.registry,
+        )
+        self._ended = Counter(
+            "turngate_provider_outcomes",
+            "Model calls ended: answered, refused by a provider that is there, down, or given up before anybody could tell",
+            ["provider", "outcome"],
+            registry=self.registry,
+        )
+        self._turned_away = Counter(
+            "turngate_provider_turned_away",
+            "Model calls that failed at once without being made, by reason",
+            ["provider", "error"],
+            registry=self.registry,
+        )
+        self._retries_left = Gauge(
+            "turngate_retry_budget",
+            "Retries that a provider could be sent when it was last called",
+            ["provider"],
+            registry=self.registry,
+        )
+        self._open = Gauge(
+            "turngate_circuit_open",
+            "1 while a provider is left alone because it is down, until a call that tries it is answered",
+            ["provider"],
+            registry=self.registry,
+        )
+
+    def serve(self, port: int | None) -> None:
+        """Serve `/metrics` on `port`, if there is one.
+
+        Raises:
+            MetricsPortError: the port is taken, or not for this user to listen on, or no port.
+        """
+        _serve(self.registry, port)
+
+    def called(self, provider: str, *, retry: bool) -> None:
+        """Count a call."""
+        self._calls.labels(provider, "yes" if retry else "no").inc()
+
+    def ended(self, provider: str, outcome: Outcome) -> None:
+        """Count how a call ended."""
+        self._ended.labels(provider, outcome).inc()
+
+    def turned_away(self, provider: str, error: str) -> None:
+        """Count a call that was not made."""
+        self._turned_away.labels(provider, error).inc()
+
+    def state(self, provider: str, *, retries_left: float, circuit_open: bool) -> None:
+        """Show what the guard of a provider has come to."""
+        self._retries_left.labels(provider).set(retries_left)
+        self._open.labels(provider).set(1 if circuit_open else 0)
+
+
 class ToolMetrics(ToolObserver):
     """The tool runner's metrics, in a registry of their own."""
 
@@ -104,7 +167,7 @@ class ToolMetrics(ToolObserver):
         """
         _serve(self.registry, port)
 
-    def ended(self, tool: str, outcome: Outcome, seconds: float) -> None:
+    def ended(self, tool: str, outcome: ToolCallOutcome, seconds: float) -> None:
         """Count a call that has ended."""
         self._calls.labels(tool, outcome).inc()
         self._seconds.labels(tool).observe(seconds)

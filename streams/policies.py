@@ -17,7 +17,7 @@ MAX_STEPS = 8
 
 def with_chains(base: Policy, manifest: Manifest) -> Policy:
     """Return `base` with what follows from the declared chains, agents and tools."""
-    controls = (*manifest.governance, *manifest.tool_rules, *manifest.input, *manifest.output)
+    controls = (*manifest.governance, *manifest.tool_rule, *manifest.input, *manifest.output)
     tools = {spec.definition.name: spec for spec in manifest.tools}
     return replace(
         base,
@@ -28,7 +28,7 @@ def with_chains(base: Policy, manifest: Manifest) -> Policy:
         has_governance=bool(manifest.governance or manifest.budgets),
         has_pre=bool(manifest.pre),
         has_input=manifest.derives,
-        has_rules=bool(manifest.tool_rules),
+        has_rules=bool(manifest.tool_rule),
         has_post=bool(manifest.post),
         chain=tuple(f"{member.name}@{member.version}" for member in controls),
         personas={agent.name: _persona(agent, tools.values()) for agent in manifest.agents},

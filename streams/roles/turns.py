@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from processors import Deps, FailurePolicy, Manifest, load_deps
+from processors import Deps, FailurePolicy, LastMessages, Manifest, load_deps
 from processors.scanner import ScannerChain
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.faust_shell.base import AppSettings, JournalApp
@@ -28,6 +28,9 @@ from topics.connection import Connection
 from topics.names import Names
 
 log = logging.getLogger(__name__)
+
+#: What models are told of a thread where the operator says nothing about it.
+_HISTORY = LastMessages(40)
 
 
 async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
@@ -57,7 +60,11 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
             partitions=partitions,
             on_busy=settings.on_busy,
             idempotency_window_s=settings.idempotency_window_s,
-            threads=ThreadSettings(window=manifest.history, retention_s=settings.thread_retention_s),
+            threads=ThreadSettings(
+                window=manifest.history or (None if manifest.own_history else _HISTORY),
+                windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
+                retention_s=settings.thread_retention_s,
+            ),
         )
         worker = TurnWorker(
             policy(settings, manifest),

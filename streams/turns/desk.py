@@ -120,7 +120,9 @@ class Desk:
 
     # -- recovery -----------------------------------------------------------------------------------------------------
 
-    def restore(self, journal: Mapping[TurnKey, Sequence[JournalRecord]], threads: Mapping[str, Rows]) -> Plan:
+    def restore(
+        self, journal: Mapping[TurnKey, Sequence[JournalRecord]], threads: Mapping[str, Rows] | None = None
+    ) -> Plan:
         """Rebuild the turns and threads from their journal and return what is owed.
 
         That is: effects that may not have been published, and what threads had no time to remember.
@@ -129,7 +131,7 @@ class Desk:
             JournalError: a turn's records are not consecutive, or a thread's row cannot be read.
         """
         plan = Plan()
-        self.threads.restore(threads)
+        self.threads.restore(threads or {})
         opened: list[Turn] = []
         for key, records in journal.items():
             last = records[-1]
@@ -377,7 +379,7 @@ class Desk:
 
     def _told(self, turn: Turn) -> Turn:
         """Return `turn` with what its model is told of the thread. The same whenever it is asked: it is alone there."""
-        return turn if turn.stateless else turn.with_(history=self.threads.history(turn.key))
+        return turn if turn.stateless else turn.with_(history=self.threads.history(turn.key, turn.request.agent))
 
     def _remember(self, turn: Turn, plan: Plan) -> None:
         if turn.phase is Phase.ENDED:

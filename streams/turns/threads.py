@@ -24,10 +24,12 @@ class ThreadSettings:
     """How much is remembered, and told. Times in seconds, sizes in bytes of JSON.
 
     A thread keeps its last `max_turns` turns in at most `max_bytes`, for `retention_s` after the last of them. Of these
-    the model is told what `window` chooses, at most `max_told_bytes` of it.
+    the model is told what `window` chooses, or the one that `windows` names for the turn's agent, at most
+    `max_told_bytes` of it.
     """
 
     window: Window | None = None
+    windows: Mapping[str, Window] = field(default_factory=dict)
     max_turns: int = 200
     max_bytes: int = 1024 * 1024
     max_told_bytes: int = 256 * 1024
@@ -92,8 +94,8 @@ class Threads:
                 self._note(thread, Row.decode(value), len(value))
             self._threads[subject] = thread
 
-    def history(self, turn: TurnKey) -> tuple[Message, ...]:
-        """Return what the model of `turn` is told of those before it: whole turns that were answered, oldest first."""
+    def history(self, turn: TurnKey, agent: str) -> tuple[Message, ...]:
+        """Return what the model of `turn`, as `agent`, is told of those before it: answered turns, oldest first."""
         thread = self._threads.get(subject_of(turn.thread))
         if thread is None:
             return ()
@@ -107,7 +109,8 @@ class Threads:
                 break
             told.append(one.entry.messages)
         messages = tuple(message for turn in reversed(told) for message in turn)
-        return self._settings.window(messages) if self._settings.window is not None else messages
+        window = self._settings.windows.get(agent, self._settings.window)
+        return window(messages) if window is not None else messages
 
     def seen_at(self, key: ThreadKey) -> tuple[float, ...]:
         """Return when the thread's turns ended, in epoch seconds, oldest first."""

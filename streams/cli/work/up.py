@@ -59,11 +59,15 @@ def run(wish: Wish, *, broker: str | None, deps: str | None) -> int:
     """
     given = {"broker": broker, "deps": deps, "partitions": wish.partitions, **_model(wish.model)}
     settings = session.begin(given)
-    if wish.model == "openai" and settings.openai_base_url is None and settings.openai_api_key is None:
+    if wish.model == "openai" and not _has_server(settings):
         raise CommandError("--model openai: set TURNGATE_OPENAI_API_KEY or TURNGATE_OPENAI_BASE_URL, or give the URL.")
     if wish.port is not None and settings.broker != EMBEDDED:
         raise CommandError(f"--port is for a broker of its own, and {settings.broker} is named: leave one of them out.")
     return asyncio.run(_run(settings, wish))
+
+
+def _has_server(settings: Settings) -> bool:
+    return bool(settings.openai_base_url or settings.openai_api_key or settings.providers)
 
 
 def _model(model: str | None) -> dict[str, object]:
@@ -185,9 +189,9 @@ async def _work(
     try:
         for number in range(wish.workers):
             await crew.add(f"turns-{number + 1}", "turns", environment(_one_of(settings, number)))
-        await crew.add(MODELS, "models", environment(settings))
+        await crew.add(MODELS, "models", environment(_one_of(settings, wish.workers)))
         if with_tools:
-            await crew.add(TOOLS, "tools", environment(_one_of(settings, wish.workers)))
+            await crew.add(TOOLS, "tools", environment(_one_of(settings, wish.workers + 1)))
         _welcome(settings, wish, crew.pids)
         await attend(crew, where, told)
     finally:
@@ -207,7 +211,7 @@ def _first_command(settings: Settings, *, named: bool) -> str:
 
 
 def _welcome(settings: Settings, wish: Wish, pids: dict[str, int]) -> None:
-    if not settings.script_enabled and settings.openai_base_url is None and settings.openai_api_key is None:
+    if not settings.script_enabled and not _has_server(settings):
         output.note(
             "turngate: no model is configured, so every turn will fail. Give --model script, openai, or a server's URL."
         )

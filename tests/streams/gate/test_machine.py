@@ -27,7 +27,7 @@ from streams.gate import entries, events, machine
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.gate.state import Phase
-from streams.gate.work import RunInput, RunOutput, RunPre, work_of
+from streams.gate.work import RunInput, RunOutput, RunPre, Work, work_of
 from tests.streams.gate.play import (
     START,
     Judge,
@@ -82,7 +82,7 @@ def test_a_turn_with_every_chain_goes_through_every_phase() -> None:
     play = Play(EVERYTHING)
     phases = [play.phase]
     prompt = Prompt(messages=(Message(role="user", content="hi"),))
-    happening = (
+    happening: tuple[events.Event, ...] = (
         events.Start(),
         events.GovernanceDone(Proceeded((TextPart(text="hi"),))),
         events.PreDone(Proceeded((TextPart(text="hi"),))),
@@ -989,7 +989,7 @@ def test_any_death_and_any_redelivery_ends_in_the_same_text(data: st.DataObject)
         (Phase.CLOSED, None),
     ],
 )
-def test_work_is_what_the_phase_waits_for(phase: Phase, work: machine.Work | None) -> None:
+def test_work_is_what_the_phase_waits_for(phase: Phase, work: Work | None) -> None:
     """A turn rebuilt from its journal asks for the same again."""
     play = in_phase(phase)
     assert work_of(play.turn, EVERYTHING) == work

@@ -6,8 +6,19 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from processors import Answer, Deps, IncomingMessage, Manifest, Prompt, TurnContext
-from processors.outcomes import Approved, Derived, InputOutcome, OutputOutcome, PreOutcome, Proceeded
+from processors import Answer, Deps, IncomingMessage, Manifest, Prompt, Reply, ToolCallCheck, TurnContext
+from processors.outcomes import (
+    Allowed,
+    Approved,
+    Derived,
+    InputOutcome,
+    Modified,
+    OutputOutcome,
+    PostOutcome,
+    PreOutcome,
+    Proceeded,
+    ToolOutcome,
+)
 from streams.gate import events
 from streams.gate.policy import Policy
 from streams.gate.state import Turn
@@ -52,7 +63,7 @@ class Slow:
         await self._run(answer, answer.context)
         return Approved(answer.text)
 
-    async def run_input(self, prompt: Prompt, context: TurnContext) -> InputOutcome:
+    async def run_input(self, prompt: Prompt, context: TurnContext, *, history: int = 0) -> InputOutcome:  # noqa: ARG002
         """Leave the prompt as it is, when told to."""
         await self._run(prompt, context)
         return Derived(prompt)
@@ -61,6 +72,21 @@ class Slow:
         """Let the message pass, when told to."""
         await self._run(incoming, incoming.context)
         return Proceeded(incoming.message)
+
+    async def run_governance(self, incoming: IncomingMessage) -> PreOutcome:
+        """Let the message pass, when told to."""
+        await self._run(incoming, incoming.context)
+        return Proceeded(incoming.message)
+
+    async def run_tool_rules(self, check: ToolCallCheck) -> ToolOutcome:
+        """Allow the call, when told to."""
+        await self._run(check, check.context)
+        return Allowed()
+
+    async def run_post(self, reply: Reply) -> PostOutcome:
+        """Leave the reply as it is, when told to."""
+        await self._run(reply, reply.context)
+        return Modified(reply.text)
 
 
 class Office:
