@@ -77,7 +77,8 @@ class Declaration:
     """All there is to know about a processor but its code. Can be sent to another process.
 
     `timeout_s` is the limit of one run in seconds. `priority`, `on_failure` and `agents` (None is all) concern pre- and
-    post-processors only, `incremental` and `scans` (it offers a scanner) output processors only.
+    post-processors only, `incremental` and `scans` (it offers a scanner) output processors only. `linear_time` vouches for
+    that scanner: it may run where nothing could interrupt it.
     """
 
     kind: Kind | Deriving
@@ -90,6 +91,7 @@ class Declaration:
     incremental: Incremental | None = None
     agents: tuple[str, ...] | None = None
     scans: bool = False
+    linear_time: bool = False
 
     def __post_init__(self) -> None:
         problem = _problem(self)
@@ -124,6 +126,7 @@ class Processor(Declaration):
             incremental=self.incremental,
             agents=self.agents,
             scans=self.scans,
+            linear_time=self.linear_time,
         )
 
 
@@ -172,14 +175,17 @@ def output_processor(
     *,
     incremental: Incremental | None = None,
     open_scanner: OpenScanner | None = None,
+    linear_time: bool = False,
     timeout_s: float = CONTROL_TIMEOUT_S,
     version: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a function from an `Answer` to `Pass`, `Replace` or `Reject` as an output processor.
 
     Judges every step's answer, at most `timeout_s` seconds each time. With `incremental` it judges prefixes too, and
-    text is released while the model still writes. With `open_scanner` (`processors.scanner`) too, and sooner: a chain
-    whose members all scan reads the answer once. `version` is by default a digest of the source.
+    text is released while the model still writes. With `open_scanner` (`processors.scanner`) and `linear_time` too, and
+    sooner: a chain whose members all scan reads the answer once. `linear_time` is your word that the scanner takes time
+    linear in the answer and never waits, hangs or crashes: it runs within the turn worker, and nothing stops it there. A
+    scanner without that word is not run. `version` is by default a digest of the source.
 
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.
@@ -192,6 +198,7 @@ def output_processor(
         incremental=incremental,
         scans=open_scanner is not None,
         open_scanner=open_scanner,
+        linear_time=linear_time,
     )
 
 
@@ -326,8 +333,20 @@ def _from_object(member: object, kind: Kind) -> Processor:
     declared["agents"] = _agents(getattr(member, "agents", None))
     declared["open_scanner"] = getattr(member, "open_scanner", None)
     declared["scans"] = declared["open_scanner"] is not None
+    declared["linear_time"] = _vouched(member)
     version = getattr(member, "version", None)
     return described(kind, name, version, method, source=type(member), declared=declared)
+
+
+def _vouched(member: object) -> bool:
+    """Return what `linear_time` says of a member's scanner; said of one scanner, it says nothing of a subclass's other."""
+    holders = [getattr(member, "__dict__", {}), *map(vars, type(member).__mro__)]
+    said, scanner = (
+        next((place for place, holder in enumerate(holders) if name in holder), len(holders))
+        for name in ("linear_time", "open_scanner")
+    )
+    vouched: bool = getattr(member, "linear_time", False) if said <= scanner else False
+    return vouched
 
 
 def described(
@@ -425,6 +444,8 @@ def _problem(declared: Declaration) -> str | None:
         ),
         (declared.incremental is None or declared.kind == "output", "only output processors can be incremental"),
         (not declared.scans or declared.kind == "output", "only output processors can scan"),
+        (isinstance(declared.linear_time, bool), "linear_time must be True or False"),
+        (not declared.linear_time or declared.scans, "linear_time is said of a scanner: give it open_scanner as well"),
         (scoped or declared.agents is None, "a control applies to every agent and cannot be scoped"),
         (
             scoped or declared.on_failure == "skip",

@@ -127,7 +127,7 @@ class Deps:
         return tuple(member for member in members if member.kind == kind)
 
     def scanners(self) -> Callable[[], ScannerChain] | None:
-        """Return what opens the output chain's scanners, if every member has one."""
+        """Return what opens the output chain's scanners, if every member has one. Only in mode `scan` are they to be run."""
         openers = [member.open_scanner for member in self.output_processors]
         found = [opener for opener in openers if opener is not None]
         if not found or len(found) < len(openers):

@@ -69,7 +69,7 @@ class Manifest:
         """How answers are released: as they come, after the whole answer is judged, prefix by prefix, or scanned."""
         if not self.output:
             return "live"
-        if all(member.scans for member in self.output):
+        if all(member.scans and member.linear_time for member in self.output):
             return "scan"
         return "incremental" if all(member.incremental is not None for member in self.output) else "whole"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from streams.models.guard import Outcome, ProviderObserver
+from streams.models.guard import Outcome as CallOutcome
+from streams.models.guard import ProviderObserver
 from streams.settings import SettingsError
-from streams.tools.answers import Outcome as ToolCallOutcome
+from streams.tools.answers import Outcome as ToolOutcome
 from streams.tools.ports import ToolObserver
 from streams.turns.desk import Plan
 from streams.turns.observer import Observer
@@ -125,7 +126,7 @@ class ModelMetrics(ProviderObserver):
         """Count a call."""
         self._calls.labels(provider, "yes" if retry else "no").inc()
 
-    def ended(self, provider: str, outcome: Outcome) -> None:
+    def ended(self, provider: str, outcome: CallOutcome) -> None:
         """Count how a call ended."""
         self._ended.labels(provider, outcome).inc()
 
@@ -167,7 +168,7 @@ class ToolMetrics(ToolObserver):
         """
         _serve(self.registry, port)
 
-    def ended(self, tool: str, outcome: ToolCallOutcome, seconds: float) -> None:
+    def ended(self, tool: str, outcome: ToolOutcome, seconds: float) -> None:
         """Count a call that has ended."""
         self._calls.labels(tool, outcome).inc()
         self._seconds.labels(tool).observe(seconds)

@@ -127,6 +127,9 @@ class Settings(BaseSettings):
         default=2, description="how long a call waits where a provider asked for a pause; a longer one fails it at once"
     )
     session_timeout_s: PositiveFloat = Field(default=6, description="silence after which a worker is taken for dead")
+    static_member: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] | None = Field(
+        default=None, description="a name that only this worker has, to get its partitions back after a short restart"
+    )
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="port of /metrics; none are served without it"
     )

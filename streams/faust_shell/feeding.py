@@ -63,7 +63,8 @@ def _agent(
                     if room is not None:
                         await room()
                     ack = event.ack if record is batch.records[-1] else _not_yet
-                    written_at = record.timestamp / 1000.0
+                    # Kafka's word for no timestamp is -1.
+                    written_at = record.timestamp / 1000.0 if record.timestamp >= 0 else None
                     await worker.deliver(Source(topic, record.partition, record.offset, record.value, ack, written_at))
         except asyncio.CancelledError:
             raise

@@ -307,7 +307,8 @@ def _evolve_llm(turn: Turn, entry: entries.Llm, record: JournalRecord) -> Turn:
     elif gap is None or answer.next_seq != turn.answer.next_seq:
         # Another frame is missing now than before, if one was.
         gap = record.at
-    turn = turn.with_(answer=replace(answer, gap_since=gap), progress_at=record.at if progressed else turn.progress_at)
+    answer = answer if gap is answer.gap_since else answer.with_(gap_since=gap)
+    turn = turn.with_(answer=answer, progress_at=record.at if progressed else turn.progress_at)
     if entry.rejected is not None:
         return _end(turn, record, "rejected")
     if entry.failed is not None:
@@ -315,7 +316,7 @@ def _evolve_llm(turn: Turn, entry: entries.Llm, record: JournalRecord) -> Turn:
     if entry.settled:
         if entry.live is None and turn.answer.verbatim:
             # With `final` delivery nothing goes out before the end, and then all of it does.
-            turn = turn.with_(answer=replace(turn.answer, released=turn.answer.text))
+            turn = turn.with_(answer=turn.answer.with_(released=turn.answer.text))
         return _settled(turn, entry.calls, record)
     return turn.with_(phase=Phase.SETTLING) if answer.finish_reason is not None else turn
 
@@ -338,7 +339,7 @@ def _evolve_output(turn: Turn, entry: entries.OutputProcessed, record: JournalRe
     turn = turn.with_(answer=release(turn.answer, entry.tail))
     if not entry.final:
         return turn
-    turn = turn.with_(answer=replace(turn.answer, tool_calls=entry.tool_calls, refusal=entry.refusal))
+    turn = turn.with_(answer=turn.answer.with_(tool_calls=entry.tool_calls, refusal=entry.refusal))
     return _settled(turn, entry.calls, record)
 
 

@@ -69,14 +69,32 @@ def _fields(entry: AnyEntry) -> dict[str, Any]:
 
     Only those of the entry itself are left out: the objects in it are told apart by a `type` that is a default too.
     """
-    said = {
-        name
-        for name, field in type(entry).model_fields.items()
-        if name != "step" and getattr(entry, name) != field.get_default(call_default_factory=True)
-    }
+    said: set[str] = set()
+    plain: dict[str, Any] = {}
+    for name, alias, default in _FIELDS[type(entry)]:
+        value = getattr(entry, name)
+        if value != default:
+            said.add(name)
+            if type(value) in _PLAIN:
+                plain[alias] = value
+    if len(plain) == len(said):
+        return plain
     # What a request says about its user, or an agent's tools about their parameters, may be None and must come back.
     spelt_out = isinstance(entry, Accepted | Started)
     return entry.model_dump(mode="json", by_alias=True, include=said, exclude_none=not spelt_out)
+
+
+#: Each shape's fields, but for the step, which its name tells: their names, here and in the journal, and defaults.
+_FIELDS: dict[type[AnyEntry], list[tuple[str, str, Any]]] = {
+    shape: [
+        (name, field.alias or name, field.get_default(call_default_factory=True))
+        for name, field in shape.model_fields.items()
+        if name != "step"
+    ]
+    for shape in SHAPES.values()
+}
+#: Values that JSON spells as they are: most entries have no others, and need no model to write them.
+_PLAIN = (str, int, float, bool)
 
 
 def _entry(checkpoint: object, fields: dict[str, Any]) -> AnyEntry:

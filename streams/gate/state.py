@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Self
 
@@ -11,6 +11,8 @@ from streams.gate.rope import Rope
 from topics.content import Message, Part, Prompt, TextPart, ToolCall, Usage
 from topics.ids import TurnKey
 from topics.records import ModelFrame, ToolCallDelta, TurnRequest
+from topics.text import followed_by
+from topics.trusted import like
 
 
 class Phase(Enum):
@@ -42,12 +44,30 @@ class Phase(Enum):
     """The terminal frame is confirmed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Copied:
+    """Base of the states. They have no slots: nothing is copied as cheaply as an instance's `__dict__`."""
+
+    def with_(self, **changes: Any) -> Self:
+        """Return this state with `changes`, by the names of fields.
+
+        Raises:
+            TypeError: a change is of a field that the state does not have.
+        """
+        fields = self.__dict__ | changes
+        if len(fields) != len(self.__dict__):
+            raise TypeError(f"no fields of {type(self).__name__}: {', '.join(changes.keys() - self.__dict__.keys())}")
+        copy = object.__new__(type(self))
+        copy.__dict__.update(fields)
+        return copy
+
+
+@dataclass(frozen=True)
+class Answer(Copied):
     """One attempt's answer as it arrives, and how much of it is out.
 
     `text` is the buffer. `next_seq` is the sequence number awaited, `early` the frames beyond it by number, `gap_since`
     the time since when one has been missing. `released` is what readers have; `verbatim` says it is a prefix of `text`.
+    `half` is the first half of a surrogate pair, after `text`; a `refusal` and a tool call's arguments may end in one.
     """
 
     text: Rope = field(default_factory=Rope)
@@ -62,21 +82,21 @@ class Answer:
     released: Rope = field(default_factory=Rope)
     verbatim: bool = True
 
-    def with_deltas(self, deltas: tuple[ToolCallDelta, ...]) -> tuple[ToolCall, ...]:
-        """Return the tool calls so far with `deltas` added, each to the call of its index."""
+    def with_deltas(self, deltas: tuple[ToolCallDelta, ...], *, ended: bool = True) -> tuple[ToolCall, ...]:
+        """Return the tool calls so far with `deltas` added, each to the call of its index.
+
+        Unless the answer has `ended`, arguments may end in half of a surrogate pair whose other half is to come.
+        """
         calls = list(self.tool_calls)
         for delta in deltas:
             # A model that skips an index still means its calls in order: the next free place is the one it gets.
             at = min(delta.index, len(calls))
             known = calls[at] if at < len(calls) else ToolCall(id="", name="")
+            arguments = followed_by(known.arguments, delta.arguments or "", ended=False)
             calls[at : at + 1] = [
-                ToolCall(
-                    id=delta.id or known.id,
-                    name=delta.name or known.name,
-                    arguments=known.arguments + (delta.arguments or ""),
-                )
+                like(known, id=delta.id or known.id, name=delta.name or known.name, arguments=arguments)
             ]
-        return tuple(calls)
+        return tuple(like(call, arguments=followed_by(call.arguments, "")) for call in calls) if ended else tuple(calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +112,8 @@ class Attempts:
     retry_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+@dataclass(frozen=True)
+class Turn(Copied):
     """Everything about one turn that its journal, and that of its thread before it, says.
 
     `n` is the number of its next record, `confirmed` that of the last one whose effects are known to be published.
@@ -214,7 +234,3 @@ class Turn:
         if not self.started.carry:
             return Answer()
         return Answer(text=self.carried, released=self.settled, verbatim=False)
-
-    def with_(self, **changes: Any) -> Self:
-        """Return this state with `changes`."""
-        return replace(self, **changes)

@@ -46,7 +46,15 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
         partitions = await TopicAdmin(connection, topic_names).require()
         idempotent = await takes_idempotent_producers(connection)
         app = JournalApp(
-            AppSettings(connection, topic_names, partitions, "models", settings.session_timeout_s, idempotent)
+            AppSettings(
+                connection,
+                topic_names,
+                partitions,
+                "models",
+                settings.session_timeout_s,
+                idempotent,
+                settings.static_member,
+            )
         )
         runner = ModelRunner(
             router.adapter_for,

@@ -54,7 +54,15 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
             log.warning("no output processor is declared: answers are released as they come, unjudged")
         idempotent = await takes_idempotent_producers(connection)
         app = JournalApp(
-            AppSettings(connection, topic_names, partitions, "turns", settings.session_timeout_s, idempotent)
+            AppSettings(
+                connection,
+                topic_names,
+                partitions,
+                "turns",
+                settings.session_timeout_s,
+                idempotent,
+                settings.static_member,
+            )
         )
         desk = DeskSettings(
             partitions=partitions,

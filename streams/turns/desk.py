@@ -147,18 +147,19 @@ class Desk:
         return plan
 
     def _replay(self, key: TurnKey, records: Sequence[JournalRecord], plan: Plan) -> Turn:
+        confirmed = max(record.confirmed for record in records)
         try:
             turn = self._told(machine.begin(records[0]))
             owed: list[Outgoing] = []
             for record in records[1:]:
-                effects = effects_of(turn, record, self.policy.max_record_bytes)
-                owed.append(Outgoing(key, record.n, effects))
+                if record.n > confirmed:
+                    owed.append(Outgoing(key, record.n, effects_of(turn, record, self.policy.max_record_bytes)))
                 turn = machine.evolve(turn, record)
         except ValueError as exc:
             raise JournalError(f"the journal of a turn in partition {self.partition} has a gap: {exc}") from None
         self.turns[key] = turn
         self._confirmed[key] = turn.confirmed
-        plan.outgoing += (out for out in owed if out.n > turn.confirmed)
+        plan.outgoing += owed
         return turn
 
     def startable(self) -> list[News]:

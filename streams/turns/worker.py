@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streams.chains import ChainRunner
@@ -77,14 +77,9 @@ class TurnWorker:
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> PartitionLoop:
         desk = Desk(partition, self._policy, self._settings.desk, self._open_scanner, self._afford)
         try:
-            owed = desk.restore(
-                {
-                    TurnKey.parse(subject): _records(rows)
-                    for subject, rows in replay.rows.items()
-                    if not is_thread(subject)
-                },
-                {subject: rows for subject, rows in replay.rows.items() if is_thread(subject)},
-            )
+            turns = {subject: rows for subject, rows in replay.rows.items() if not is_thread(subject)}
+            threads = {subject: rows for subject, rows in replay.rows.items() if is_thread(subject)}
+            owed = desk.restore(_Turns(turns), threads)
         except (JournalError, ValueError) as exc:
             reason = exc if isinstance(exc, JournalError) else "a row belongs to no turn"
             raise JournalError(f"the turns' journal, partition {partition}: {reason}") from None
@@ -101,5 +96,17 @@ class TurnWorker:
         return loop
 
 
-def _records(rows: Rows) -> list[JournalRecord]:
-    return [JournalRecord.decode(n, value) for n, (_, value) in sorted(rows.items())]
+class _Turns(Mapping[TurnKey, Sequence[JournalRecord]]):
+    """Each turn's records, decoded when they are asked for: those of thousands at once would take much memory."""
+
+    def __init__(self, rows: Mapping[str, Rows]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, turn: TurnKey) -> Sequence[JournalRecord]:
+        return [JournalRecord.decode(n, value) for n, (_, value) in sorted(self._rows[str(turn)].items())]
+
+    def __iter__(self) -> Iterator[TurnKey]:
+        return map(TurnKey.parse, self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)

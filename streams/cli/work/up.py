@@ -199,9 +199,10 @@ async def _work(
 
 
 def _one_of(settings: Settings, number: int) -> Settings:
-    """Return the settings of one of several workers: two cannot serve metrics on one port."""
-    port = settings.metrics_port
-    return settings if not port else settings.model_copy(update={"metrics_port": port + number})
+    """Return the settings of one of several workers: two cannot share a port for metrics, or a static name."""
+    port, name = settings.metrics_port, settings.static_member
+    own = {"metrics_port": port and port + number, "static_member": name and f"{name}-{number}"}
+    return settings.model_copy(update=own)
 
 
 def _first_command(settings: Settings, *, named: bool) -> str:
