@@ -121,6 +121,11 @@ class CallDesk:
         except WireError as exc:
             plan.refused.append(Refused(source, type(exc).__name__, str(exc), codec.identify(source.value)))
             return
+        if request.partition != source.partition:
+            # Its frames would go where nobody waits for them, or where there is no partition at all.
+            reason = f"the prompt names partition {request.partition} and is in {source.partition}: give its own"
+            plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
+            return
         call = CallKey.of(request)
         if call not in self._ended_at:
             self._ended_at[call] = None
