@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from tests.brokers.broker import Broker
 from tests.integration.pipeline import Pipeline
-from tests.integration.poison import ANSWERED, DROPPED, FAILED, POISON, SECRET
-from tests.topics.batches import send
+from tests.integration.poison import (
+    ANSWERED,
+    DROPPED,
+    EXPIRED,
+    FAILED,
+    MALFORMED,
+    POISON,
+    SECRET,
+    TOO_LARGE,
+    UNREADABLE,
+    VERSION,
+)
+from tests.streams.cli.command import Done, turngate
+from tests.topics.batches import ZSTD, send
 from topics import codec, names
 from topics.fold import TurnView
 from topics.ids import TurnKey
@@ -198,3 +214,68 @@ async def test_a_request_in_the_wrong_partition_is_refused(pipeline: Pipeline) -
     (letter,) = [letter for letter in letters if letter.turn_id == "misplaced"]
     assert letter.error == "WrongPartitionError"
     assert str(right) in letter.reason
+
+
+async def test_dead_letters_of_every_kind_can_be_listed_shown_and_sent_again(
+    pipeline: Pipeline, broker: Broker, tmp_path: Path
+) -> None:
+    """Through the command: what a record says is shown to who asks for it, and a mended one is answered."""
+    topic = pipeline.names.topic(names.REQUESTS)
+    by_error: dict[str, str] = {}
+    turns: dict[str, TurnKey] = {}
+    for poison in POISON:
+        error = poison.becomes.get(names.REQUESTS)
+        if error in {None, ANSWERED, FAILED, *by_error} or poison.elsewhere or broker.name not in poison.brokers:
+            continue
+        turn = a_turn(pipeline, 0)
+        at = await send(broker.bootstrap, topic, 0, poison.in_batch(names.REQUESTS, turn))
+        by_error[str(error)], turns[str(error)] = f"{topic}/0/{at}", turn
+    bomb = next(poison for poison in POISON if poison.packed == ZSTD and poison.alone)
+    damaged = f"{topic}/0/{await send(broker.bootstrap, topic, 0, bomb.in_batch(names.REQUESTS, a_turn(pipeline, 0)))}"
+    wanted = {*by_error.values(), damaged}
+    await pipeline.wait_for_records(names.DEAD_LETTERS, lambda all_: wanted <= {letter.id for letter in all_})
+
+    async def command(*arguments: str) -> Done:
+        variables = {"TURNGATE_BROKER": broker.bootstrap, "TURNGATE_PREFIX": pipeline.names.prefix}
+        return await asyncio.to_thread(partial(turngate, "dead-letters", *arguments, cwd=tmp_path, **variables))
+
+    listed = await command("list")
+    assert listed.status == 0
+    assert wanted <= {line.split()[0] for line in listed.out.splitlines()}
+    assert set(by_error) == {MALFORMED, VERSION, UNREADABLE, TOO_LARGE, EXPIRED}
+    assert SECRET not in listed.out
+    for error in (MALFORMED, UNREADABLE, EXPIRED):
+        shown = await command("show", by_error[error])
+        assert (shown.status, error in shown.out) == (0, True)
+        assert ADVICE.search(shown.out)
+        assert SECRET not in shown.out + shown.err
+    with_content = await command("show", by_error[UNREADABLE], "--content")
+    assert SECRET in with_content.out
+    refused = await command("replay", damaged)
+    assert (refused.status, "damaged" in refused.sentence) == (1, True)
+    mended = await command("replay", by_error[UNREADABLE])
+    assert mended.status == 0, mended.err
+    # The turn was told that it failed when its request was refused: sent again it is the same turn, and stays as it is.
+    view = (await pipeline.read([turns[UNREADABLE]]))[turns[UNREADABLE]]
+    assert ended(view) == FAILED
+
+
+@pytest.mark.only_brokers("apache", "docker")
+async def test_what_an_aborted_transaction_wrote_was_never_written(pipeline: Pipeline, broker: Broker) -> None:
+    """No turn, no dead letter; a committed one's turns are answered, and its markers stop nobody."""
+    topic = pipeline.names.topic(names.REQUESTS)
+    turns = [a_turn(pipeline, 0) for _ in range(4)]
+    producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=f"test-{uuid.uuid4().hex}")
+    async with producer:
+        for commit, turn in zip((True, False, False, True), turns, strict=True):
+            await producer.begin_transaction()
+            request = {**turn._asdict(), "message": "hello", "params": {"script": ["fine"]}}
+            await producer.send(topic, json.dumps(request).encode(), key=turn.thread.encode(), partition=0)
+            await producer.send(topic, b"nonsense" if commit else b"never", partition=0)
+            await (producer.commit_transaction() if commit else producer.abort_transaction())
+    views = await pipeline.read([turns[0], turns[3]])
+    assert {ended(view) for view in views.values()} == {ANSWERED}
+    released = await pipeline.records(names.RELEASED_FRAMES)
+    assert not {frame.turn for frame in released} & {turns[1], turns[2]}
+    letters = await pipeline.records(names.DEAD_LETTERS)
+    assert [letter.size for letter in letters if letter.origin_topic == topic][-2:] == [len(b"nonsense")] * 2
