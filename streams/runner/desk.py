@@ -92,6 +92,11 @@ class CallDesk(Generic[R]):
         except WireError as exc:
             plan.refused.append(Refused(source, type(exc).__name__, str(exc), codec.identify(source.value)))
             return
+        if request.partition != source.partition:
+            # Its frames would go where nobody waits for them, or where there is no partition at all.
+            reason = f"the prompt names partition {request.partition} and is in {source.partition}: give its own"
+            plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
+            return
         call = CallKey.of(request)
         if len(call.call_id or "") > MAX_CALL_ID_CHARS:
             reason = f"the id of the tool call is longer than {MAX_CALL_ID_CHARS} characters: give it a shorter one"

@@ -119,3 +119,13 @@ def test_what_cannot_be_read_is_refused_without_content(topic: Topic) -> None:
     ]
     assert not any("private" in refused.reason for refused in plan.refused)
     assert (plan.rows, plan.starts, plan.cancels) == ([], [], [])
+
+
+def test_a_prompt_that_wants_its_answer_elsewhere_is_refused() -> None:
+    """There may be no such partition: its frames would end the worker, and the next one."""
+    request = prompt("t", ["hi"]).model_copy(update={"partition": 7})
+    plan = CallDesk(keep_s=10).take([source(request)], NOW)
+    assert (plan.rows, plan.starts) == ([], [])
+    (refused,) = plan.refused
+    assert (refused.error, refused.turn) == ("WrongPartitionError", request.turn)
+    assert "partition 7 and is in 0" in refused.reason
