@@ -28,6 +28,8 @@ def properties(*, listen: str, controller: str, advertised: str) -> dict[str, st
         "broker.session.timeout.ms": "4000",
         # A forgotten topic must be an error here, as it is in production.
         "auto.create.topics.enable": "false",
+        # The log cleaner looks for work every 15 s unless told, and some tests wait for it.
+        "log.cleaner.backoff.ms": "500",
         # Hundreds of small topics in one run: keep the preallocated index files small.
         "log.index.size.max.bytes": "1048576",
     }

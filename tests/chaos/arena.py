@@ -83,6 +83,13 @@ class Arena:
         self._chance = random.Random(f"{broker}/{mode}")
         self._scene = Scene(crew, hit_broker or _no_broker)
 
+    async def strike_all(self, faults: Sequence[Fault]) -> None:
+        """Inject one fault after the other, each into a whole crew."""
+        for number, fault in enumerate(faults):
+            if number:
+                await self.crew.settle()
+            await self.strike(fault)
+
     async def strike(self, fault: Fault, *, chain_after: str | None = None) -> Row:
         """Open a wave of turns, inject `fault` in their middle, and compare what all readers end with.
 

@@ -22,10 +22,7 @@ async def test_no_reader_can_tell_who_died(
 ) -> None:
     """Each fault strikes in the middle of a wave of turns, and every reader ends with the undisturbed run's text."""
     async with open_arena(broker, prefix, tmp_path, rows, mode=mode, form=form) as arena:
-        for fault in FAULTS:
-            if fault.suits == "anywhere" and (fault.short or form == "full"):
-                await arena.strike(fault)
-                await arena.crew.settle()
+        await arena.strike_all([one for one in FAULTS if one.suits == "anywhere" and (one.short or form == "full")])
 
 
 @pytest.mark.long_form
@@ -37,10 +34,7 @@ async def test_restarts_are_not_noticed(
     async with open_arena(
         broker, prefix, tmp_path, rows, mode="incremental", form=form, static=static, session_timeout_s=10
     ) as arena:
-        for fault in FAULTS:
-            if fault.suits == "restarts":
-                await arena.strike(fault)
-                await arena.crew.settle()
+        await arena.strike_all([one for one in FAULTS if one.suits == "restarts"])
 
 
 @pytest.mark.long_form
@@ -77,6 +71,4 @@ async def test_a_broker_may_be_killed(broker: Broker, prefix: str, tmp_path: Pat
         await asyncio.to_thread(broker.restart)
 
     async with open_arena(broker, prefix, tmp_path, rows, mode="incremental", form=form, hit_broker=restart) as arena:
-        for fault in FAULTS:
-            if fault.suits == "broker":
-                await arena.strike(fault)
+        await arena.strike_all([one for one in FAULTS if one.suits == "broker"])
