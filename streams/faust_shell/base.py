@@ -23,6 +23,8 @@ from topics.names import JournalRole, Names, Topic
 COMMIT_INTERVAL_S = 0.5
 #: Batches that may wait for an agent before a partition is fetched no more; each holds what one fetch brought.
 BUFFERED_BATCHES = 32
+#: Batches that recovery collects before the journal takes them in. With 1, Faust resumes partitions on its own.
+RECOVERY_BATCHES = 2
 PRODUCER_TIMEOUT_S = 20.0
 
 
@@ -82,6 +84,7 @@ class JournalApp(faust.App):
             value_type=bytes,
             partitions=settings.partitions,
             use_partitioner=True,
+            recovery_buffer_size=RECOVERY_BATCHES,
         )
         self.tables.add(self.journal)
         self.sender = FaustProducer(self)
