@@ -10,7 +10,7 @@ import pytest
 from streams.process import EXIT_FATAL
 from tests.brokers.broker import Broker
 from tests.chaos.arena import open_arena
-from tests.chaos.faults import CHANGED, FAULTS, UPGRADED, Fault, Scene, eventually
+from tests.chaos.faults import CHANGED, FAULTS, UPGRADED, Fault, Scene, eventually, older_build
 from tests.chaos.report import Form, Rows
 from tests.integration.pipeline import Worker
 
@@ -62,10 +62,12 @@ async def test_builds_with_another_journal(broker: Broker, prefix: str, tmp_path
     older: list[Worker] = []
 
     async def join(_: Scene) -> None:
-        older.extend(arena.pipeline.start("turns"))
+        older.extend(arena.pipeline.start("turns", command=older_build()))
         await eventually(lambda: not older[0].alive, "the older build ends")
 
-    async with open_arena(broker, prefix, tmp_path, rows, mode="incremental", form=form) as arena:
+    async with open_arena(
+        broker, prefix, tmp_path, rows, mode="incremental", form=form, turns_command=older_build()
+    ) as arena:
         await arena.strike(UPGRADED)
         await arena.strike(Fault("an older build joins", join, spares_calls=True))
         assert older[0].process.returncode == EXIT_FATAL
