@@ -44,6 +44,7 @@ class Pattern:
                 "the pattern matches the empty text, and so everywhere: have it match at least a character"
             )
         self._check = check
+        self.parsed = parsed
         self.spelt: Spelt = spelt(parsed)
         groups = self.spelt.groups
         self._match = Engine(self.spelt.matches, groups=groups)
