@@ -1,4 +1,6 @@
-"""How a processor is declared: the four decorators, and the one description that everything else works with.
+"""How a processor is declared: its decorators, and the one description that everything else works with.
+
+The decorators of governance are in `processors.rules`.
 
 A decorated function stays what it was and can be called as such, in tests above all; it only carries its declaration.
 An object whose class has a `name`, and a `process` or `execute` method, works as well as a function; whatever else a
@@ -11,20 +13,36 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from processors.checks import MAX_NAME, is_name, is_number
 from processors.errors import DeclarationError
 from processors.scanner import OpenScanner
 
-Kind: TypeAlias = Literal["pre", "input", "output", "post"]
+Kind: TypeAlias = Literal["governance", "pre", "input", "tool_rule", "output", "post"]
+#: What derives a prompt before the input processors see it. At most one of each, and declared without a decorator.
+Deriving: TypeAlias = Literal["history", "prompt_builder"]
 OnFailure: TypeAlias = Literal["skip", "fail", "block"]
 
-KINDS: tuple[Kind, ...] = ("pre", "input", "output", "post")
+KINDS: tuple[Kind, ...] = ("governance", "pre", "input", "output", "tool_rule", "post")
 #: The kinds that are controls: they apply to every agent, and their failure fails the turn.
-CONTROLS: frozenset[Kind] = frozenset({"input", "output"})
+CONTROLS: frozenset[Kind] = frozenset({"governance", "input", "output", "tool_rule"})
+#: What errors call a member of each kind.
+LABELS: Mapping[Kind | Deriving, str] = MappingProxyType(
+    {
+        "governance": "message rule",
+        "pre": "pre-processor",
+        "input": "input processor",
+        "output": "output processor",
+        "tool_rule": "tool rule",
+        "post": "post-processor",
+        "history": "history",
+        "prompt_builder": "prompt builder",
+    }
+)
 ON_FAILURE: tuple[OnFailure, ...] = ("skip", "fail", "block")
 
 CONTROL_TIMEOUT_S = 30.0
@@ -33,8 +51,8 @@ PRIORITY = 100.0
 
 _CARRIED = "__turngate_declaration__"
 _METHODS = ("process", "execute")
+_SCOPED = ("pre", "post")
 _DIGEST_CHARS = 12
-_MAX_NAME = 200
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,10 +77,11 @@ class Declaration:
     """All there is to know about a processor but its code. Can be sent to another process.
 
     `timeout_s` is the limit of one run in seconds. `priority`, `on_failure` and `agents` (None is all) concern pre- and
-    post-processors only, `incremental` and `scans` (it offers a scanner) output processors only.
+    post-processors only, `incremental` and `scans` (it offers a scanner) output processors only. `linear_time` vouches for
+    that scanner: it may run where nothing could interrupt it.
     """
 
-    kind: Kind
+    kind: Kind | Deriving
     name: str
     version: str = "0"
     is_async: bool = False
@@ -72,11 +91,12 @@ class Declaration:
     incremental: Incremental | None = None
     agents: tuple[str, ...] | None = None
     scans: bool = False
+    linear_time: bool = False
 
     def __post_init__(self) -> None:
         problem = _problem(self)
         if problem is not None:
-            raise DeclarationError(f"{self.kind} processor {self.name!r}: {problem}")
+            raise DeclarationError(f"{LABELS.get(self.kind, self.kind)} {self.name!r}: {problem}")
 
     def applies_to(self, agent: str) -> bool:
         """Tell whether the processor runs in turns of `agent`."""
@@ -106,6 +126,7 @@ class Processor(Declaration):
             incremental=self.incremental,
             agents=self.agents,
             scans=self.scans,
+            linear_time=self.linear_time,
         )
 
 
@@ -127,7 +148,7 @@ def pre_processor(
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.
     """
-    return _decorator(
+    return declaring(
         "pre",
         name,
         version,
@@ -146,7 +167,7 @@ def input_processor(name: str, *, timeout_s: float = CONTROL_TIMEOUT_S, version:
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.
     """
-    return _decorator("input", name, version, timeout_s=timeout_s)
+    return declaring("input", name, version, timeout_s=timeout_s)
 
 
 def output_processor(
@@ -154,19 +175,22 @@ def output_processor(
     *,
     incremental: Incremental | None = None,
     open_scanner: OpenScanner | None = None,
+    linear_time: bool = False,
     timeout_s: float = CONTROL_TIMEOUT_S,
     version: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a function from an `Answer` to `Pass`, `Replace` or `Reject` as an output processor.
 
     Judges every step's answer, at most `timeout_s` seconds each time. With `incremental` it judges prefixes too, and
-    text is released while the model still writes. With `open_scanner` (`processors.scanner`) too, and sooner: a chain
-    whose members all scan reads the answer once. `version` is by default a digest of the source.
+    text is released while the model still writes. With `open_scanner` (`processors.scanner`) and `linear_time` too, and
+    sooner: a chain whose members all scan reads the answer once. `linear_time` is your word that the scanner takes time
+    linear in the answer and never waits, hangs or crashes: it runs within the turn worker, and nothing stops it there. A
+    scanner without that word is not run. `version` is by default a digest of the source.
 
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.
     """
-    return _decorator(
+    return declaring(
         "output",
         name,
         version,
@@ -174,6 +198,7 @@ def output_processor(
         incremental=incremental,
         scans=open_scanner is not None,
         open_scanner=open_scanner,
+        linear_time=linear_time,
     )
 
 
@@ -191,7 +216,7 @@ def post_processor(
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.
     """
-    return _decorator(
+    return declaring(
         "post",
         name,
         version,
@@ -212,22 +237,60 @@ def as_processor(member: object, kind: Kind) -> Processor:
     Raises:
         DeclarationError: it is none of these, or of another kind.
     """
-    found = member if isinstance(member, Processor) else getattr(member, _CARRIED, None)
-    if isinstance(found, Processor):
+    found = carried(member)
+    if found is not None:
         if found.kind != kind:
             raise DeclarationError(
                 f"{found.name!r} is a processor of kind {found.kind!r} and cannot be in the list of kind {kind!r}: "
-                f"move it to {found.kind}_processors"
+                f"move it to {list_of(found.kind)}"
             )
         if not inspect.ismethod(member):
             return found
         # A decorated method carries the declaration of its function, which knows nothing of the object.
-        return replace(found, call=_normalised(member, f"{kind} processor {found.name!r}"))
+        return replace(found, call=_normalised(member, f"{LABELS[kind]} {found.name!r}"))
     return _from_object(member, kind)
 
 
-def _decorator(kind: Kind, name: str, version: str | None, **declared: Any) -> Callable[[F], F]:
-    """Return a decorator that checks and attaches the declaration and gives the function back."""
+def carried(member: object) -> Processor | None:
+    """Return the description that a decorator has left, if one has."""
+    found = member if isinstance(member, Processor) else getattr(member, _CARRIED, None)
+    return found if isinstance(found, Processor) else None
+
+
+def list_of(kind: Kind | Deriving) -> str:
+    """Return the argument of `Deps` that takes members of `kind`."""
+    if kind in ("governance", "tool_rule"):
+        return "governance"
+    return kind if kind in ("history", "prompt_builder") else f"{kind}_processors"
+
+
+def decorator_of(kind: Kind) -> str:
+    """Return the name of the decorator that declares members of `kind`."""
+    if kind == "governance":
+        return "message_rule"
+    return kind if kind == "tool_rule" else f"{kind}_processor"
+
+
+def as_deriving(kind: Deriving, function: Callable[..., Any]) -> Processor:
+    """Return the description of a function of the operator's that derives a prompt: it is in no list, and named by kind.
+
+    An object that is called may have a `timeout_s` and a `version`.
+
+    Raises:
+        DeclarationError: its signature, or one of these, cannot be.
+    """
+    source = function if inspect.isroutine(function) else type(function)
+    version = getattr(function, "version", None)
+    limit = getattr(function, "timeout_s", CONTROL_TIMEOUT_S)
+    return described(kind, kind.replace("_", "-"), version, function, source=source, declared={"timeout_s": limit})
+
+
+def declaring(kind: Kind, name: str, version: str | None, **declared: Any) -> Callable[[F], F]:
+    """Return a decorator that checks and attaches the declaration and gives the function back.
+
+    Raises:
+        DeclarationError: an argument, or later the function's signature, cannot be.
+    """
     # Checked before there is a function, so that the error points at the line of the decorator.
     facts = {fact: value for fact, value in declared.items() if fact != "open_scanner"}
     Declaration(kind=kind, name=name, version=version or "0", **facts)
@@ -235,12 +298,12 @@ def _decorator(kind: Kind, name: str, version: str | None, **declared: Any) -> C
     def declare(function: F) -> F:
         if inspect.isclass(function):
             raise DeclarationError(
-                f"@{kind}_processor decorates functions; give the class {function.__name__} a `name` attribute instead "
+                f"@{decorator_of(kind)} decorates functions; give the class {function.__name__} a `name` attribute instead "
                 "and list an instance of it"
             )
         if not callable(function):
-            raise DeclarationError(f"@{kind}_processor({name!r}) must decorate a function")
-        setattr(function, _CARRIED, _processor(kind, name, version, function, source=function, declared=declared))
+            raise DeclarationError(f"@{decorator_of(kind)}({name!r}) must decorate a function")
+        setattr(function, _CARRIED, described(kind, name, version, function, source=function, declared=declared))
         return function
 
     return declare
@@ -255,7 +318,7 @@ def _from_object(member: object, kind: Kind) -> Processor:
     if method is None or name is None:
         label = getattr(member, "__qualname__", type(member).__qualname__)
         raise DeclarationError(
-            f"{label} is no {kind} processor: decorate the function with @{kind}_processor(name=...), or list an "
+            f"{label} is no {LABELS[kind]}: decorate the function with @{decorator_of(kind)}(name=...), or list an "
             "object with a `name` and a `process` or `execute` method"
         )
     own_kind = getattr(member, "kind", kind)
@@ -263,19 +326,31 @@ def _from_object(member: object, kind: Kind) -> Processor:
         raise DeclarationError(
             f"{name!r} is a processor of kind {own_kind!r} and cannot be in the list of kind {kind!r}"
         )
-    declared: dict[str, Any] = {"timeout_s": getattr(member, "timeout_s", _default_timeout(kind))}
+    declared: dict[str, Any] = {"timeout_s": getattr(member, "timeout_s", default_timeout(kind))}
     declared["priority"] = getattr(member, "priority", PRIORITY)
     declared["on_failure"] = getattr(member, "on_failure", "skip")
     declared["incremental"] = getattr(member, "incremental", None)
     declared["agents"] = _agents(getattr(member, "agents", None))
     declared["open_scanner"] = getattr(member, "open_scanner", None)
     declared["scans"] = declared["open_scanner"] is not None
+    declared["linear_time"] = _vouched(member)
     version = getattr(member, "version", None)
-    return _processor(kind, name, version, method, source=type(member), declared=declared)
+    return described(kind, name, version, method, source=type(member), declared=declared)
 
 
-def _processor(
-    kind: Kind,
+def _vouched(member: object) -> bool:
+    """Return what `linear_time` says of a member's scanner; said of one scanner, it says nothing of a subclass's other."""
+    holders = [getattr(member, "__dict__", {}), *map(vars, type(member).__mro__)]
+    said, scanner = (
+        next((place for place, holder in enumerate(holders) if name in holder), len(holders))
+        for name in ("linear_time", "open_scanner")
+    )
+    vouched: bool = getattr(member, "linear_time", False) if said <= scanner else False
+    return vouched
+
+
+def described(
+    kind: Kind | Deriving,
     name: str,
     version: str | None,
     function: Callable[..., Any],
@@ -283,20 +358,24 @@ def _processor(
     source: object,
     declared: dict[str, Any],
 ) -> Processor:
-    """Put a description together."""
+    """Return the description of `function` with what is `declared`; the version is by default a digest of `source`.
+
+    Raises:
+        DeclarationError: what is declared, or the function's signature, cannot be.
+    """
     return Processor(
         kind=kind,
         name=name,
         version=version if version is not None else _digest(source),
         is_async=_is_async(function),
-        call=_normalised(function, f"{kind} processor {name!r}"),
+        call=_normalised(function, f"{LABELS[kind]} {name!r}"),
         **declared,
     )
 
 
-def _default_timeout(kind: Kind) -> float:
-    """Return the limit of a processor that names none, in seconds."""
-    return CONTROL_TIMEOUT_S if kind in CONTROLS else TIMEOUT_S
+def default_timeout(kind: Kind) -> float:
+    """Return the limit of a processor that names none, in seconds: short for what runs on every model call."""
+    return CONTROL_TIMEOUT_S if kind in ("input", "output") else TIMEOUT_S
 
 
 def _agents(agents: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -347,13 +426,13 @@ def _digest(source: object) -> str:
 
 def _problem(declared: Declaration) -> str | None:
     """Return what is wrong with a declaration, or None."""
-    control = declared.kind in CONTROLS
+    scoped = declared.kind in _SCOPED
     checks: tuple[tuple[bool, str], ...] = (
-        (declared.kind in KINDS, f"the kind must be one of {', '.join(KINDS)}"),
-        (_is_name(declared.name), f"the name must be a text of 1 to {_MAX_NAME} printable characters"),
-        (_is_name(declared.version), f"the version must be a text of 1 to {_MAX_NAME} printable characters"),
-        (_is_number(declared.timeout_s) and declared.timeout_s > 0, "timeout_s must be a number of seconds above 0"),
-        (_is_number(declared.priority), "priority must be a finite number"),
+        (declared.kind in LABELS, f"the kind must be one of {', '.join(KINDS)}"),
+        (is_name(declared.name), f"the name must be a text of 1 to {MAX_NAME} printable characters"),
+        (is_name(declared.version), f"the version must be a text of 1 to {MAX_NAME} printable characters"),
+        (is_number(declared.timeout_s) and declared.timeout_s > 0, "timeout_s must be a number of seconds above 0"),
+        (is_number(declared.priority), "priority must be a finite number"),
         (declared.on_failure in ON_FAILURE, f"on_failure must be one of {', '.join(ON_FAILURE)}"),
         (
             declared.agents is None or all(isinstance(agent, str) for agent in declared.agents),
@@ -365,20 +444,12 @@ def _problem(declared: Declaration) -> str | None:
         ),
         (declared.incremental is None or declared.kind == "output", "only output processors can be incremental"),
         (not declared.scans or declared.kind == "output", "only output processors can scan"),
-        (not control or declared.agents is None, "a control applies to every agent and cannot be scoped"),
+        (isinstance(declared.linear_time, bool), "linear_time must be True or False"),
+        (not declared.linear_time or declared.scans, "linear_time is said of a scanner: give it open_scanner as well"),
+        (scoped or declared.agents is None, "a control applies to every agent and cannot be scoped"),
         (
-            not control or declared.on_failure == "skip",
+            scoped or declared.on_failure == "skip",
             "on_failure has no place on a control: its failure always fails the turn",
         ),
     )
     return next((problem for right, problem in checks if not right), None)
-
-
-def _is_name(value: object) -> bool:
-    """Tell whether a value can name something in records, metrics and on a command line."""
-    return isinstance(value, str) and 0 < len(value) <= _MAX_NAME and value.isprintable() and not value.isspace()
-
-
-def _is_number(value: object) -> bool:
-    """Tell whether a value is a finite number; a bool is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

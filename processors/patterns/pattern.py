@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from processors.patterns.engine import Encoded, Engine
 from processors.patterns.errors import PatternError
+from processors.patterns.ours import is_ours
 from processors.patterns.spelling import Spelt, spelt
 from processors.patterns.tree import nullable, parse
 
@@ -44,6 +45,8 @@ class Pattern:
                 "the pattern matches the empty text, and so everywhere: have it match at least a character"
             )
         self._check = check
+        #: Whether no code but turngate's own runs in it.
+        self.linear_time = is_ours(type(self)) and (check is None or is_ours(check))
         self.spelt: Spelt = spelt(parsed)
         groups = self.spelt.groups
         self._match = Engine(self.spelt.matches, groups=groups)

@@ -31,7 +31,8 @@ PRODUCER_TIMEOUT_S = 20.0
 class AppSettings:
     """What an app is told: where the broker is, the pipeline's names and number of `partitions`, and its `role`.
 
-    `idempotent` says whether the brokers take idempotent producers; `session_timeout_s` is in seconds.
+    `idempotent` says whether the brokers take idempotent producers; `session_timeout_s` is in seconds. With a
+    `static_member` name the group knows the worker again after a restart (Kafka's `group.instance.id`).
     """
 
     connection: Connection
@@ -40,6 +41,7 @@ class AppSettings:
     role: JournalRole
     session_timeout_s: float
     idempotent: bool = False
+    static_member: str | None = None
 
 
 class JournalApp(faust.App):
@@ -61,6 +63,7 @@ class JournalApp(faust.App):
             topic_partitions=settings.partitions,
             table_standby_replicas=0,
             consumer_auto_offset_reset="earliest",
+            consumer_group_instance_id=settings.static_member,
             stream_wait_empty=True,
             stream_recovery_delay=0.0,
             producer_acks=-1,

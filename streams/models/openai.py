@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,7 @@ class OpenAISettings:
 
 
 class OpenAIAdapter:
-    """Streams chat completions.
+    """Streams chat completions. `now` returns seconds since the epoch.
 
     Raises:
         AdapterMissingError: on construction, when the `openai` extra is not installed.
@@ -58,8 +59,9 @@ class OpenAIAdapter:
 
     name = "openai"
 
-    def __init__(self, settings: OpenAISettings) -> None:
+    def __init__(self, settings: OpenAISettings, now: Callable[[], float] = time.time) -> None:
         self._settings = settings
+        self._now = now
         self._client = _client(settings)
 
     async def stream(self, request: PromptRequest) -> AsyncGenerator[Delta, None]:
@@ -72,7 +74,7 @@ class OpenAIAdapter:
                     for delta in reader.feed(chunk):
                         yield delta
         except Exception as exc:
-            last = _last(exc, reader)
+            last = self._last(exc, reader)
             if last is None:
                 raise
         yield last or reader.end()
@@ -101,14 +103,13 @@ class OpenAIAdapter:
             return None
         return self._settings.usage_wait_s if reader.usage is None else _LINGER_S
 
-
-def _last(exc: Exception, reader: ChunkReader) -> Delta | None:
-    """Return the delta that ends an answer broken off by `exc`, or None if `exc` was not to be expected."""
-    if reader.finish_reason is not None and is_transport(exc):
-        # The answer is whole: all that broke is the wait for its usage.
-        return reader.end()
-    ending = ending_of(exc)
-    return replace(ending, usage=reader.usage) if ending else None
+    def _last(self, exc: Exception, reader: ChunkReader) -> Delta | None:
+        """Return the delta that ends an answer broken off by `exc`, or None if `exc` was not to be expected."""
+        if reader.finish_reason is not None and is_transport(exc):
+            # The answer is whole: all that broke is the wait for its usage.
+            return reader.end()
+        ending = ending_of(exc, self._now())
+        return replace(ending, usage=reader.usage) if ending else None
 
 
 def _client(settings: OpenAISettings) -> AsyncOpenAI:

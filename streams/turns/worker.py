@@ -10,6 +10,7 @@ from streams.chains import ChainRunner
 from streams.gate.policy import Policy
 from streams.gate.records import JournalError, JournalRecord
 from streams.gate.scan import Scanner
+from streams.gate.state import Turn
 from streams.journal.claims import Claim
 from streams.journal.owner import JournalOwner, Logs
 from streams.journal.partition import PartitionJournal
@@ -19,6 +20,7 @@ from streams.sources import Source
 from streams.turns.chores import Chores
 from streams.turns.desk import Desk, DeskSettings
 from streams.turns.loop import PartitionLoop, Ports
+from streams.turns.threads import is_thread
 from topics.ids import TurnKey
 
 log = logging.getLogger(__name__)
@@ -45,6 +47,7 @@ class TurnWorker:
         logs: Logs,
         *,
         open_scanner: Callable[[], Scanner] | None = None,
+        afford: Callable[[Turn], bool] | None = None,
         replays: Callable[[], Mapping[int, Replay]],
         unique: Callable[[], str],
     ) -> None:
@@ -53,6 +56,7 @@ class TurnWorker:
         self._chains = chains
         self._ports = ports
         self._open_scanner = open_scanner
+        self._afford = afford
         claim = Claim(ports.worker, settings.desk.partitions)
         self.partitions: JournalOwner[PartitionLoop] = JournalOwner(
             logs, claim, self._open, replays=replays, unique=unique
@@ -71,9 +75,11 @@ class TurnWorker:
             await loop.deliver(source)
 
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> PartitionLoop:
-        desk = Desk(partition, self._policy, self._settings.desk, self._open_scanner)
+        desk = Desk(partition, self._policy, self._settings.desk, self._open_scanner, self._afford)
         try:
-            owed = desk.restore(_Turns(replay.rows))
+            turns = {subject: rows for subject, rows in replay.rows.items() if not is_thread(subject)}
+            threads = {subject: rows for subject, rows in replay.rows.items() if is_thread(subject)}
+            owed = desk.restore(_Turns(turns), threads)
         except (JournalError, ValueError) as exc:
             reason = exc if isinstance(exc, JournalError) else "a row belongs to no turn"
             raise JournalError(f"the turns' journal, partition {partition}: {reason}") from None

@@ -13,8 +13,9 @@ from processors import Answer
 from processors.outcomes import Approved
 from processors.testing import gate_policy, run_gate
 from streams.chains import ProcessChainRunner
-from streams.gate import entries, machine
+from streams.gate import entries
 from streams.gate.state import Phase
+from streams.gate.work import RunOutput, work_of
 from tests.cases import redos
 from tests.cases.case import Case, all_cases, case, cases
 from tests.cases.harness import Replayed, for_run_gate, model_frames, passed, replay
@@ -242,8 +243,8 @@ async def test_a_pattern_that_never_ends_fails_its_turn_and_no_other(runner: Pro
     """`redos`: judgement on how. The processor's process is killed at its limit; another turn is served meanwhile."""
     play = Play(replace(gate_policy(redos.deps), max_attempts=1)).start()
     play.frames(*model_frames(case(redos.NAME)))
-    work = machine.work(play.turn, play.policy)
-    assert isinstance(work, machine.RunOutput)
+    work = work_of(play.turn, play.policy)
+    assert isinstance(work, RunOutput)
     order: list[str] = []
 
     async def hang() -> None:

@@ -97,7 +97,9 @@ def test_the_release_modes() -> None:
     incremental = processors.output_processor("one", incremental=processors.Incremental(1))(lambda _: processors.Pass())
     whole = processors.output_processor("two")(lambda _: processors.Pass())
     table, *_ = SECTIONS["When text goes out"].tables
-    scanning = processors.output_processor("three", open_scanner=lambda: ScannerChain([]))(lambda _: processors.Pass())
+    scanning = processors.output_processor("three", open_scanner=lambda: ScannerChain([]), linear_time=True)(
+        lambda _: processors.Pass()
+    )
     declared: list[list[object]] = [[], [incremental, whole], [incremental], [scanning]]
     modes = [processors.Deps(output_processors=members).manifest.release_mode for members in declared]
     assert [row["release"] for row in table] == modes

@@ -183,8 +183,9 @@ def test_examples_are_records(fence: Fence) -> None:
 
 
 def test_each_topic_that_others_write_or_read_has_an_example() -> None:
-    """Requests, what a reader gets, and both sides of a model server."""
-    assert {fence.info[1] for fence in EXAMPLES} == {"requests", "released", "prompts", "frames", "cancels"}
+    """Requests, what a reader gets, and both sides of a model server and of a tool runner."""
+    called = {"prompts", "frames", "cancels", "tool-calls", "tool-results"}
+    assert {fence.info[1] for fence in EXAMPLES} == {"requests", "released", *called}
 
 
 def test_examples_of_the_right_partition() -> None:
@@ -211,3 +212,18 @@ def test_limits_are_those_of_the_desks() -> None:
     ):
         assert f"{size // 1024} KiB {what}" in text
     assert f"nested {codec.MAX_DEPTH} levels deep" in text
+
+
+def test_limits_and_errors_are_those_of_the_tool_runner() -> None:
+    """The sizes that the page gives, and every name that an error of the runner's own begins with."""
+    from streams.runner.desk import MAX_CALL_ID_CHARS  # noqa: PLC0415 - only here
+    from streams.tools import answers  # noqa: PLC0415 - the same
+
+    section = SECTIONS["Let your own tool runner answer"]
+    assert f"{answers.MAX_RESULT_BYTES // 1024} KiB per result" in " ".join(section.lines)
+    assert f"{MAX_CALL_ID_CHARS} characters at most" in SECTIONS["`ToolCallRequest`"].text
+    own = [one for one in vars(answers).values() if isinstance(one, answers.ToolAnswer)]
+    own += [answers.timed_out(1.0), answers.too_large(2, 1, "bytes")]
+    (table,) = section.tables
+    told = {name for row in table for name in codes(row["what the result says"])}
+    assert told == {*(one.failure for one in own), "ToolArgumentsError"}

@@ -14,6 +14,7 @@ from processors import Deps, load_deps
 from processors.declare import KINDS, Declaration, Kind
 from streams.cli import output, session
 from streams.cli.failures import OK
+from streams.providers import ProviderSettings
 from streams.settings import FILE, PREFIX, Settings, origins
 
 HIDDEN = "(hidden)"
@@ -49,13 +50,7 @@ def show(*, as_json: bool, **overrides: str | None) -> int:
 def _settings(settings: Settings, found: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for name, field in Settings.model_fields.items():
-        value = getattr(settings, name)
-        if isinstance(value, SecretStr):
-            value = HIDDEN
-        elif isinstance(value, str) and (name.endswith("_url") or _URL.fullmatch(value)):
-            value = _without_secrets(value)
-        elif isinstance(value, tuple):
-            value = list(value)
+        value = _shown(name, getattr(settings, name))
         origin = FILE if found[name] == "file" else found[name]
         rows.append(
             {
@@ -67,6 +62,21 @@ def _settings(settings: Settings, found: dict[str, Any]) -> list[dict[str, Any]]
             }
         )
     return rows
+
+
+def _shown(name: str, value: object) -> object:
+    """Return a value as it may be seen and as JSON knows it, that of a table entry by entry."""
+    if isinstance(value, SecretStr):
+        return HIDDEN
+    if isinstance(value, str) and (name.endswith("_url") or _URL.fullmatch(value)):
+        return _without_secrets(value)
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, ProviderSettings):
+        return {field: _shown(field, found) for field, found in value if found is not None}
+    if isinstance(value, dict):
+        return {key: _shown(key, found) for key, found in value.items()}
+    return value
 
 
 def _without_secrets(url: str) -> str:

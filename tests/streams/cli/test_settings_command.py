@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,19 @@ def test_secrets_in_addresses_are_hidden(
     assert done.status == 0
     assert "hunter" not in done.out + done.err
     assert by_setting(cli("settings", "--json"))["openai_base_url"]["value"] == shown
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_secrets_of_providers_are_hidden(cli: Cli, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]) -> None:
+    """Entry by entry: where they are and what they have is shown."""
+    spare = {"base_url": "https://hunter1:hunter2@api.example/v1", "models": ["qwen*"], "api_key": "hunter3"}
+    monkeypatch.setenv("TURNGATE_PROVIDERS", json.dumps({"spare": spare}))
+    done = cli("settings", *form)
+    assert done.status == 0
+    assert "hunter" not in done.out + done.err
+    assert by_setting(cli("settings", "--json"))["providers"]["value"] == {
+        "spare": {"base_url": "https://(hidden)@api.example/v1", "models": ["qwen*"], "api_key": "(hidden)"}
+    }
 
 
 def test_the_chains_in_force_are_shown_with_their_origin(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from streams.journal.replay import Rows
 from streams.journal.writer import Row
-from streams.runner.desk import FINISHED, STARTED, CallDesk, CallDone, CallKey
+from streams.runner.desk import FINISHED, STARTED, CallDesk, CallDone
+from streams.runner.kind import CallKey
+from streams.runner.models import MODEL_CALLS
 from streams.sources import Source
 from tests.streams.runner.simulation import prompt
 from topics import codec, names
@@ -43,56 +45,56 @@ def test_a_call_key_reads_back() -> None:
 def test_a_new_prompt_is_journaled_as_started_and_called() -> None:
     """The row comes first in the plan's order; the call is made of the same request."""
     request = prompt("t", ["hi"])
-    plan = CallDesk(keep_s=10).take([source(request)], NOW)
+    plan = CallDesk(MODEL_CALLS, keep_s=10).take([source(request)], NOW)
     assert [(row.subject, row.n) for row in plan.rows] == [(str(CALL), STARTED)]
     assert plan.starts == [request]
 
 
 def test_a_prompt_that_comes_again_is_not_called_again() -> None:
     """In one batch, in the next, after its end, and after a restart."""
-    desk = CallDesk(keep_s=10)
+    desk = CallDesk(MODEL_CALLS, keep_s=10)
     first = desk.take([source(prompt("t", ["hi"])), source(prompt("t", ["hi"]), offset=1)], NOW)
     assert len(first.starts) == len(first.rows) == 1
     assert desk.take([source(prompt("t", ["hi"]), offset=2)], NOW).starts == []
     ended = desk.take([CallDone(CALL)], NOW)
     assert desk.take([source(prompt("t", ["hi"]), offset=3)], NOW).starts == []
-    restored = CallDesk(keep_s=10)
+    restored = CallDesk(MODEL_CALLS, keep_s=10)
     assert restored.restore(rows(*first.rows, *ended.rows)) == []
     assert restored.take([source(prompt("t", ["hi"]), offset=4)], NOW).starts == []
 
 
 def test_another_attempt_is_another_call() -> None:
     """The turn machine asked for it."""
-    desk = CallDesk(keep_s=10)
+    desk = CallDesk(MODEL_CALLS, keep_s=10)
     desk.take([source(prompt("t", ["hi"]))], NOW)
     assert len(desk.take([source(prompt("t", ["hi"], attempt=1))], NOW).starts) == 1
 
 
 def test_calls_that_started_and_never_finished_are_interrupted() -> None:
     """Once their end is journaled they are not reported again."""
-    started = CallDesk(keep_s=10).take([source(prompt("t", ["hi"]))], NOW)
-    desk = CallDesk(keep_s=10)
+    started = CallDesk(MODEL_CALLS, keep_s=10).take([source(prompt("t", ["hi"]))], NOW)
+    desk = CallDesk(MODEL_CALLS, keep_s=10)
     assert desk.restore(rows(*started.rows)) == [CALL]
     finished = desk.finished(CALL, NOW)
     assert finished.n == FINISHED
-    assert CallDesk(keep_s=10).restore(rows(*started.rows, finished)) == []
+    assert CallDesk(MODEL_CALLS, keep_s=10).restore(rows(*started.rows, finished)) == []
 
 
 def test_a_call_whose_first_row_was_cleared_already_is_over() -> None:
     """Its owner died while it forgot it."""
-    desk = CallDesk(keep_s=10)
-    assert desk.restore(rows(CallDesk(keep_s=10).finished(CALL, NOW))) == []
+    desk = CallDesk(MODEL_CALLS, keep_s=10)
+    assert desk.restore(rows(CallDesk(MODEL_CALLS, keep_s=10).finished(CALL, NOW))) == []
     assert desk.expired(NOW + 11) == [CALL]
 
 
 def test_calls_are_forgotten_some_time_after_their_end_and_never_while_they_run() -> None:
     """`keep_s` counts from the end, also over a restart."""
-    desk = CallDesk(keep_s=10)
+    desk = CallDesk(MODEL_CALLS, keep_s=10)
     started = desk.take([source(prompt("t", ["hi"]))], NOW)
     assert desk.expired(NOW + 1000) == []
     ended = desk.take([CallDone(CALL)], NOW + 1000)
     assert desk.expired(NOW + 1010) == []
-    restored = CallDesk(keep_s=10)
+    restored = CallDesk(MODEL_CALLS, keep_s=10)
     restored.restore(rows(*started.rows, *ended.rows))
     for one in (desk, restored):
         assert one.expired(NOW + 1010.5) == [CALL]
@@ -102,7 +104,7 @@ def test_calls_are_forgotten_some_time_after_their_end_and_never_while_they_run(
 def test_cancels_are_passed_on() -> None:
     """Whether the call is known here or not: its prompt may be on its way."""
     cancel = CancelCall(turn_id="t", thread_id="h", partition=0)
-    plan = CallDesk(keep_s=10).take([source(cancel, names.CANCELS)], NOW)
+    plan = CallDesk(MODEL_CALLS, keep_s=10).take([source(cancel, names.CANCELS)], NOW)
     assert (plan.cancels, plan.rows) == ([cancel], [])
 
 
@@ -110,7 +112,7 @@ def test_cancels_are_passed_on() -> None:
 def test_what_cannot_be_read_is_refused_without_content(topic: Topic) -> None:
     """The ids are told if they can be."""
     secret = b'{"turn_id": "t", "thread_id": "h", "partition": "a very private sentence"}'
-    plan = CallDesk(keep_s=10).take([source(secret, topic), source(None, topic, 1)], NOW)
+    plan = CallDesk(MODEL_CALLS, keep_s=10).take([source(secret, topic), source(None, topic, 1)], NOW)
     assert [(refused.error, refused.turn and refused.turn.turn_id) for refused in plan.refused] == [
         ("MalformedRecordError", "t"),
         ("MalformedRecordError", None),

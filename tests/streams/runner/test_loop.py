@@ -11,7 +11,7 @@ from streams.models.adapter import ModelAdapter
 from streams.models.delta import Delta
 from streams.runner.desk import CallDesk
 from streams.runner.loop import Ports
-from streams.runner.worker import ModelRunner
+from streams.runner.models import MODEL_CALLS, ModelRunner
 from streams.sources import Source
 from tests.memory.broker import Broker
 from tests.memory.ports import MemoryLogs, MemoryProducer, replay_of
@@ -317,7 +317,7 @@ def test_the_loop_uses_the_desk_it_is_given() -> None:
             await successor.start()
             await successor.runner.partitions.lose()
         assert sum(len(frames) for frames in frames_of(bench.broker).values()) == 1
-        desk = CallDesk(keep_s=KEEP_S)
+        desk = CallDesk(MODEL_CALLS, keep_s=KEEP_S)
         assert desk.restore(replay_of(bench.broker, JOURNAL, 0).rows) == []
 
     simulate(main())

@@ -106,6 +106,7 @@ class NumberRedactor:
 
     kind = "output"
     name = "redact-numbers"
+    linear_time = True
     incremental = Incremental(lookback_chars=64)
 
     def process(self, answer: Answer) -> Replace:

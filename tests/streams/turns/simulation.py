@@ -10,17 +10,20 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 from processors import Deps
 from streams.gate.policy import Policy
+from streams.gate.transcript import Entry
 from streams.journal.errors import SupersededError
-from streams.runner.desk import CallKey
+from streams.journal.replay import Rows
+from streams.runner.kind import CallKey
 from streams.turns.desk import DeskSettings, OnBusy
 from streams.turns.loop import Ports
 from streams.turns.observer import Observer
+from streams.turns.threads import entries_of, is_thread
 from streams.turns.worker import TurnWorker, WorkerSettings
 from tests.memory.broker import Broker
 from tests.memory.chains import DirectChainRunner, policy_of
@@ -311,7 +314,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What readers, and those who count, ended up with. `boundaries` are those that the last process passed."""
+    """What readers, and those who count, ended up with, and what threads remember (times aside).
+
+    `journal` counts the rows of each turn. `boundaries` are those that the last process passed.
+    """
 
     views: Mapping[str, TurnView]
     released: tuple[bytes, ...]
@@ -319,6 +325,7 @@ class Seen:
     prompts: Mapping[CallKey, frozenset[bytes]]
     dead_letters: frozenset[str]
     journal: Mapping[str, int]
+    transcripts: Mapping[str, Sequence[Entry]]
     boundaries: tuple[str, ...]
 
     @property
@@ -353,6 +360,8 @@ def look(world: World, power: Power) -> Seen:
         prompts.setdefault(CallKey.of(codec.decode(raw, names.PROMPT_REQUEST)), set()).add(raw)
     views = {str(view.turn): view for view in world.views()}
 
+    rows = replay_of(broker, JOURNAL, 0).rows
+
     assert all(len(kinds) == 1 for kinds in ends.values()), "a turn has two different endings"
     assert all(len(copies) == 1 for copies in usage.values()), "usage of one call was written with different bytes"
     assert all(len(copies) == 1 for copies in prompts.values()), "a prompt was published with different bytes"
@@ -364,9 +373,15 @@ def look(world: World, power: Power) -> Seen:
         usage={key: frozenset(copies) for key, copies in usage.items()},
         prompts={key: frozenset(copies) for key, copies in prompts.items()},
         dead_letters=frozenset(_letter(raw).id for raw in broker.values(DEAD_LETTERS)),
-        journal={subject: len(rows) for subject, rows in replay_of(broker, JOURNAL, 0).rows.items()},
+        journal={subject: len(numbered) for subject, numbered in rows.items() if not is_thread(subject)},
+        transcripts={subject: _remembered(rows, subject) for subject in rows if is_thread(subject)},
         boundaries=tuple(power.passed),
     )
+
+
+def _remembered(rows: Mapping[str, Rows], subject: str) -> list[Entry]:
+    tenant, thread_id = subject.split("/")
+    return [replace(entry, at=0.0) for entry in entries_of(rows, ThreadKey(tenant, thread_id))]
 
 
 def _letter(raw: bytes) -> DeadLetter:
