@@ -214,7 +214,8 @@ class _Effects:
                     partition=after.partition,
                     call=call,
                     agent=request.agent,
-                    deadline_at=after.deadline_at,
+                    user=request.user,
+                    deadline_at=min(after.deadline_at, after.progress_at + steps.patience_s(after, [call])),
                 ),
             )
 
