@@ -11,7 +11,6 @@ MAX_LINES = 350
 LONGER = {
     "streams.turns.desk": "the plan for every kind of input to a partition; its parts share the turns' states",
     "streams.chains.process": "the life of child processes, whose states only make sense together",
-    "processors.declare": "one declaration for four kinds; their checks share what they say",
 }
 
 

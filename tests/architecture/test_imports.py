@@ -10,7 +10,23 @@ from tests.architecture.sources import PACKAGES, Module, importers, modules
 IMPURE = frozenset(
     {"asyncio", "time", "random", "secrets", "uuid", "os", "socket", "threading", "subprocess", "signal", "datetime"}
 )
-PURE_PROCESSORS = {f"processors.{name}" for name in ("contracts", "verdicts", "outcomes", "policy", "chain", "scanner")}
+PURE_PROCESSORS = {
+    f"processors.{name}"
+    for name in (
+        "agents",
+        "budgets",
+        "chain",
+        "contracts",
+        "declaration",
+        "history",
+        "manifest",
+        "message_chains",
+        "outcomes",
+        "policy",
+        "scanner",
+        "verdicts",
+    )
+}
 
 
 def within(package: str) -> list[Module]:
