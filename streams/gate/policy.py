@@ -25,8 +25,9 @@ class Policy:
     `max_attempts` counts the first, for each model: the one asked for, then `fallback_models` in order. A provider that
     asks for more than `max_retry_wait_s` of patience counts as failed.
 
-    `post_budget_s` is how long a reader who has the streamed reply waits for its final version. `channel_defaults` are the replies of a block that gives
-    none, `default_reply` the one for other channels, `budget_reply` that of a turn whose token budget is used up.
+    `post_budget_s` is how long a reader who has the streamed reply waits for its final version. `channel_defaults` are the
+    replies of a block that gives none, `default_reply` the one for other channels, `budget_reply` that of a turn whose
+    token budget is used up.
     """
 
     mode: Mode = "live"
