@@ -126,7 +126,12 @@ class _Effects:
     def _seen(self, entry: entries.PreProcessed) -> Iterator[Publish]:
         yield from self._decisions("governance" if isinstance(entry, entries.Governed) else "pre", entry.reports)
         if entry.blocked_by is not None:
-            yield self._released(BlockedFrame(**self._ids(), response=entry.response, processor=entry.blocked_by))
+            yield self._blocked(entry.blocked_by, entry.response)
+
+    def _blocked(self, processor: str, response: str) -> Publish:
+        unsaid = not response and self.turn.request.delivery == "final"
+        code: Literal["preprocessor_blocked"] | None = "preprocessor_blocked" if unsaid else None
+        return self._released(BlockedFrame(**self._ids(), response=response, processor=processor, code=code))
 
     def _asks_the_model(self, entry: entries.AnyEntry) -> bool:
         """Whether a model call begins with this record: nearly all `llm` records are about one that goes on."""
@@ -224,7 +229,7 @@ class _Effects:
         if entry.rejected is not None:
             yield self._released(RejectedFrame(**self._ids(), processor=entry.rejected.processor))
         elif entry.blocked_by is not None:
-            yield self._released(BlockedFrame(**self._ids(), response=entry.response, processor=entry.blocked_by))
+            yield self._blocked(entry.blocked_by, entry.response)
         else:
             if entry.text is not None and self.turn.request.delivery == "stream":
                 yield self._released(PostprocessCompleteFrame(**{**self._ids(), "offset": 0}, text=entry.text))
