@@ -91,7 +91,8 @@ class Rules:
     @cached_property
     def automaton(self) -> Automaton | None:
         """The rules' patterns as one automaton, if they can be one."""
-        patterns = [finder.parsed for finder in self._finders if isinstance(finder, Pattern)]
+        # Not those of a class that may find something else.
+        patterns = [finder.parsed for finder in self._finders if type(finder) is Pattern]
         try:
             return Automaton(patterns) if len(patterns) == len(self._finders) else None
         except TooManyPositionsError:
