@@ -6,10 +6,11 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import faust
 from faust.types import TopicT
+from faust.types.transports import ConsumerT
 from yarl import URL
 
 from streams.faust_shell.journal_table import JournalTable
@@ -96,6 +97,12 @@ class JournalApp(faust.App):
 
     def _new_producer_transport(self) -> Transport:
         return self._new_transport()
+
+    async def _consumer_wait_empty(self, consumer: ConsumerT, logger: Any) -> None:
+        # A worker that was told to stop has let go of its partitions first. What was delivered and not acknowledged by
+        # then never will be: it goes to the next owner, and to wait for it would keep that one waiting, without an end.
+        if not self.should_stop:
+            await super()._consumer_wait_empty(consumer, logger)
 
     def belong_to(self, owner: Owner, fatal: Callable[[BaseException], None]) -> None:
         """Have `owner` told of every rebalance; must be called before the app starts."""

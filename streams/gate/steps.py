@@ -6,14 +6,19 @@ from collections.abc import Iterable, Sequence
 
 from processors.outcomes import Broken, Denied, Report
 from streams.gate import entries, events
+from streams.gate.costs import added
 from streams.gate.entries import AnyEntry, ToolReturn
 from streams.gate.failures import broken
 from streams.gate.limits import prompt_too_long
 from streams.gate.policy import Policy
 from streams.gate.state import Answer, Attempts, Phase, Turn
-from topics.content import Message, ToolCall, Usage
+from topics.content import Message, ToolCall
 from topics.records import ToolResult
 
+#: What tools get beyond their own limit, in seconds, to report that they ran out of it.
+GRACE_S = 10.0
+#: The longest id of a tool call: it is part of a journal's keys.
+_MAX_ID_CHARS = 200
 #: Answers that were cut off: what they ask tools for may be cut off too.
 _CUT_OFF = frozenset({"length", "content_filter"})
 
@@ -26,14 +31,15 @@ _TOO_LARGE = "the tool's answer is too large"
 def to_run(turn: Turn, calls: Sequence[ToolCall], finish_reason: str | None) -> tuple[ToolCall, ...]:
     """Return the calls that are to be run now that the step's answer passed: none if it ends the turn.
 
-    Each gets an id of its own where the model gave it none, or one twice.
+    Each gets an id of its own where the model gave it none, one twice, or one without end.
     """
     if not turn.runs_tools or finish_reason in _CUT_OFF:
         return ()
     known: set[str] = set()
     named: list[ToolCall] = []
     for index, call in enumerate(calls):
-        own = call.id if call.id and call.id not in known else f"call-{turn.step}-{index}"
+        usable = call.id and call.id not in known and len(call.id) <= _MAX_ID_CHARS
+        own = call.id if usable else f"call-{turn.step}-{index}"
         known.add(own)
         named.append(call if own == call.id else call.model_copy(update={"id": own}))
     return tuple(named)
@@ -99,17 +105,6 @@ def pending(turn: Turn) -> tuple[ToolCall, ...]:
     return tuple(call for call in turn.calls if call.id not in turn.results)
 
 
-def added(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum of two usages, None if neither is known."""
-    if one is None or other is None:
-        return one or other
-    return Usage(
-        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
-        completion_tokens=one.completion_tokens + other.completion_tokens,
-        total_tokens=one.total_tokens + other.total_tokens,
-    )
-
-
 def _told(call: ToolCall, result: ToolReturn) -> Message:
     content = f"error: {result.error}" if result.error is not None else result.content
     return Message(role="tool", name=call.name, tool_call_id=call.id, content=content if content is not None else "")
@@ -148,11 +143,11 @@ def timed_out(turn: Turn) -> AnyEntry:
     return entries.ToolsReturned(step=turn.step, results=late)
 
 
-def patience_s(turn: Turn, policy: Policy) -> float:
-    """Return how long, in seconds, the calls that are under way may take."""
+def patience_s(turn: Turn, calls: Sequence[ToolCall]) -> float:
+    """Return how long, in seconds, `calls` may take."""
     persona = turn.started.persona
-    limits = [persona.timeouts.get(call.name, 0.0) for call in pending(turn)] if persona else []
-    return max(limits, default=0.0) + policy.tool_grace_s
+    limits = [persona.timeouts.get(call.name, 0.0) for call in calls] if persona else []
+    return max(limits, default=0.0) + GRACE_S
 
 
 def cannot_begin(turn: Turn, policy: Policy, *, afford: bool) -> entries.Failed | None:

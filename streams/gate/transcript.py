@@ -95,7 +95,7 @@ def entry_of(turn: Turn) -> Entry | None:
 
 def _messages(turn: Turn) -> tuple[Message, ...]:
     asked = turn.user_message()
-    if turn.outcome == "blocked":
+    if turn.outcome == "blocked" and turn.reply:
         return (asked, Message(role="assistant", content=turn.reply))
     if turn.outcome != "completed":
         return (asked,)

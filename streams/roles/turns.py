@@ -118,6 +118,7 @@ def policy(settings: Settings, manifest: Manifest) -> Policy:
         gap_timeout_s=settings.gap_timeout_s,
         post_budget_s=settings.post_budget_s,
         max_answer_chars=settings.max_answer_chars,
+        max_tool_result_bytes=settings.max_tool_result_bytes,
         default_reply=settings.default_reply,
         budget_reply=settings.budget_reply,
         channel_defaults=settings.channel_replies,

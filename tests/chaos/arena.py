@@ -20,7 +20,7 @@ from tests.chaos.readers import Readers
 from tests.chaos.report import Form, Row, Rows
 from tests.integration import chains
 from tests.integration.answers import answer
-from tests.integration.pipeline import Pipeline
+from tests.integration.pipeline import COMMAND, Pipeline
 from topics.fold import TurnView
 from topics.ids import TurnKey
 
@@ -82,6 +82,13 @@ class Arena:
         self._size = size
         self._chance = random.Random(f"{broker}/{mode}")
         self._scene = Scene(crew, hit_broker or _no_broker)
+
+    async def strike_all(self, faults: Sequence[Fault]) -> None:
+        """Inject one fault after the other, each into a whole crew."""
+        for number, fault in enumerate(faults):
+            if number:
+                await self.crew.settle()
+            await self.strike(fault)
 
     async def strike(self, fault: Fault, *, chain_after: str | None = None) -> Row:
         """Open a wave of turns, inject `fault` in their middle, and compare what all readers end with.
@@ -195,18 +202,20 @@ async def open_arena(
     form: Form,
     static: bool = False,
     hit_broker: Callable[[], Awaitable[None]] | None = None,
+    turns_command: Sequence[str] = COMMAND,
     **settings: Any,
 ) -> AsyncIterator[Arena]:
     """Give a pipeline with three turn workers and two model runners on `broker`, ready for the first fault.
 
-    With `static`, the workers are known to their groups by name. `settings` are of the pipeline.
+    With `static`, the workers are known to their groups by name. `settings` are of the pipeline; `turns_command` starts the
+    first turn workers.
     """
     chain = MODES[mode]
-    settings = {"processor_workers": 1, "max_attempts": ATTEMPTS, **settings}
+    settings = {"processor_workers": 1, "max_attempts": ATTEMPTS, "retries_per_minute": 100_000.0, **settings}
     deps = chain and f"tests.integration.chains:{chain}"
     async with Pipeline(broker.bootstrap, prefix, directory, deps, **settings) as pipeline:
         crew = Crew(pipeline, static=static)
-        crew.start(turns=3, models=2)
+        crew.start(turns=3, models=2, turns_command=turns_command)
         try:
             await crew.settle()
             async with Readers(pipeline) as readers:

@@ -37,11 +37,12 @@ class Crew:
         self.members: list[Member] = []
         self.ended_themselves = 0
 
-    def start(self, turns: int, models: int) -> None:
+    def start(self, turns: int, models: int, *, turns_command: Sequence[str] = COMMAND) -> None:
         """Start so many of each, and supervise them."""
-        for role, count in (("turns", turns), ("models", models)):
-            for _ in range(count):
-                self.add(role)
+        for _ in range(turns):
+            self.add("turns", command=turns_command)
+        for _ in range(models):
+            self.add("models")
         self._supervisor = asyncio.create_task(self._supervise())
 
     async def stop(self) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from streams.gate.records import JOURNAL_VERSION
 from tests.chaos.crew import Crew, Member
 from tests.integration.pipeline import COMMAND
 
@@ -108,26 +109,19 @@ async def _kill_and_restart(scene: Scene) -> None:
     await _at_work(member)
 
 
-def _roll(role: str, **changes: str) -> Inject:
+def _roll(role: str, *, command: Sequence[str] = COMMAND, **changes: str) -> Inject:
     async def inject(scene: Scene) -> None:
         for member in scene.crew.of(role):
             await asyncio.to_thread(member.worker.stop)
-            scene.crew.replace(member, **changes)
+            scene.crew.replace(member, command=command, **changes)
             await _at_work(member)
 
     return inject
 
 
-def build(version: int) -> tuple[str, ...]:
-    """Return the command of a worker whose build knows journals up to `version`, and writes that version."""
-    return (sys.executable, "-m", "tests.chaos.other_build", str(version), *COMMAND[3:])
-
-
-async def _upgrade(scene: Scene) -> None:
-    for member in scene.crew.of("turns"):
-        await asyncio.to_thread(member.worker.stop)
-        scene.crew.replace(member, command=build(2))
-        await _at_work(member)
+def older_build() -> tuple[str, ...]:
+    """Return the command of a worker whose build knows journals up to the version before this one's, and writes that."""
+    return (sys.executable, "-m", "tests.chaos.other_build", str(JOURNAL_VERSION - 1))
 
 
 async def _at_work(member: Member) -> None:
@@ -152,4 +146,5 @@ FAULTS: tuple[Fault, ...] = (
     Fault("the broker is killed", _hit_broker, spares_calls=False, suits="broker"),
 )
 CHANGED = Fault("rolling restart, chain changed", _roll("turns", deps=CHANGED_CHAIN), spares_calls=True)
-UPGRADED = Fault("rolling restart, newer journal", _upgrade, spares_calls=True)
+#: Of workers that are an `older` build; what comes after them knows a newer journal, and writes it.
+UPGRADED = Fault("rolling restart, newer journal", _roll("turns"), spares_calls=True)
