@@ -43,8 +43,12 @@ from topics.records import (
     UsageRecord,
 )
 from topics.records import Phase as PhaseName
+from topics.trusted import like
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
+
+#: What every text frame is made like: most records publish one.
+_TEXT = TextFrame(thread_id="thread", turn_id="turn", text="")
 
 CallEnd = Literal["completed", "rejected", "failed", "cancelled"]
 
@@ -309,7 +313,7 @@ class _Effects:
 
     def _frames(self, text: str, offset: int) -> Iterator[Publish]:
         for piece in pieces(text, self.max_bytes):
-            yield self._released(TextFrame(**{**self._ids(), "offset": offset}, text=piece))
+            yield self._released(like(_TEXT, **{**self._ids(), "offset": offset}, text=piece))
             offset += len(piece)
 
     def _decisions(self, phase: PhaseName | None, reports: Iterable[Report]) -> Iterator[Publish]:
