@@ -20,6 +20,7 @@ from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.gate.scan import AnswerScan
 from streams.gate.state import Turn
+from streams.gate.work import RunOutput, work_of
 from topics.content import TextPart
 from topics.records import ModelFrame, TextFrame, TurnRequest
 
@@ -68,13 +69,13 @@ class ThroughTheGate:
         turn = _open_turn(self._policy)
         last = len(frames) - 1
         for seq, text in enumerate(frames):
-            frame = ModelFrame.model_construct(
+            frame = ModelFrame(
                 thread_id="t", turn_id="t", seq=seq, text=text, finish_reason="stop" if seq == last else None
             )
             arrived(len(text))
             turn = self._happened(turn, events.Frames((frame,)), scan, release)
-            work = machine.work(turn, self._policy)
-            if isinstance(work, machine.RunOutput):
+            work = work_of(turn, self._policy)
+            if isinstance(work, RunOutput):
                 subject = Answer(text=str(turn.answer.text), complete=work.final)
                 outcome = await run_chain(self._chain, self._chain.open(subject), call_directly, time.perf_counter)
                 done = events.PassDone(work.step, work.attempt, work.upto, work.final, outcome)

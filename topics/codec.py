@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from topics.errors import MalformedRecordError, UnsupportedVersionError
+from topics.errors import MalformedRecordError, UnreadableRecordError, UnsupportedVersionError
 from topics.ids import Id, TurnKey
 from topics.records import WIRE_VERSION, Record
+from topics.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,8 +63,11 @@ def decode(raw: bytes | None, shape: TypeAdapter[R]) -> R:
 
     Raises:
         MalformedRecordError: a tombstone, not UTF-8, not JSON, not an object, or fields missing or of the wrong type.
+        UnreadableRecordError: the record could not be read as Kafka stores it.
         UnsupportedVersionError: written by a newer turngate.
     """
+    if isinstance(raw, Unreadable):
+        raise UnreadableRecordError(raw.reason)
     data = parse(raw)
     version = data.get("v", WIRE_VERSION)
     if version != WIRE_VERSION:
@@ -164,7 +168,7 @@ def _faults(exc: ValidationError) -> str:
     ]
     more = len(faults) - _MAX_FAULTS_NAMED
     named = "; ".join(faults[:_MAX_FAULTS_NAMED])
-    return f"wrong or missing fields: {named}" + (f" (and {more} more)" if more > 0 else "")
+    return f"correct these fields and send it again: {named}" + (f" (and {more} more)" if more > 0 else "")
 
 
 def _json_type(value: object) -> str:

@@ -17,6 +17,7 @@ from aiokafka.conn import collect_hosts
 from aiokafka.errors import KafkaError
 
 from topics.errors import BrokerUnreachableError
+from topics.reading import read_everything
 
 if TYPE_CHECKING:
     import ssl
@@ -94,6 +95,8 @@ class Connection:
     async def consumer(self, **options: Any) -> AsyncIterator[AIOKafkaConsumer]:
         """Yield a started consumer without a group, assigned to nothing yet; `options` are aiokafka's.
 
+        A record that cannot be read has an `Unreadable` value, and those after it come all the same.
+
         Where an offset it wants is no longer there it goes on with the oldest record that is.
 
         Raises:
@@ -108,6 +111,7 @@ class Connection:
             **options,
         )
         async with self._opened(consumer.start, consumer.stop):
+            read_everything(consumer)
             yield consumer
 
     def unreachable(self, why: str = "") -> BrokerUnreachableError:

@@ -18,7 +18,8 @@ from processors.checker.speed import DEAD_ENDS, slowest
 from processors.checker.steady import unsteady
 from processors.checker.subject import Subject
 from processors.checker.texts import Text, built_in, code_texts
-from processors.deps import Deps, ReleaseMode
+from processors.deps import Deps
+from processors.manifest import ReleaseMode
 
 What: TypeAlias = Literal["speed", "window", "steady", "scanner", "pace"]
 

@@ -24,8 +24,9 @@ from processors.checker.findings import CheckReport, Example, Finding, Measure
 from processors.checker.judge import Meter
 from processors.checker.stages import Setup, Stage, Stages
 from processors.checker.texts import Text
-from processors.deps import Deps, Window
+from processors.deps import Deps
 from processors.errors import DepsError, ProcessorsError
+from processors.manifest import Window
 
 _log = logging.getLogger(__name__)
 

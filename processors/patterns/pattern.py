@@ -46,6 +46,7 @@ class Pattern:
                 "the pattern matches the empty text, and so everywhere: have it match at least a character"
             )
         self._check = check
+        self.parsed = parsed
         #: Whether no code but turngate's own runs in it.
         self.linear_time = is_ours(type(self)) and (check is None or is_ours(check))
         self.spelt: Spelt = spelt(parsed)

@@ -3,12 +3,12 @@
 A batch is everything that waits. For each batch, in this order:
 
     1. plan       the desk decides what follows (pure)
-    2. journal    append every record of the plan; return once durable and the fence held
+    2. journal    append every record of the plan, and what threads remember; return once durable and the fence held
     3. refuse     dead-letter what was not taken, and wait until that is durable
     4. publish    hand the effects to the publisher, which sends them in order while the loop goes on
     5. ack        acknowledge the batch's source records, in offset order
     6. work       let the turns that were touched have their chains run
-    7. clear      remove what closed turns left in the journal
+    7. clear      remove what closed turns and long threads left in the journal
 
 A crash before 2 is a batch that never was: its sources come again. A crash after 2 is mended by replay: what was to be
 published is owed until a later record says that it was confirmed. Nothing slow happens here: chains run as chores, and
@@ -105,6 +105,7 @@ class PartitionLoop:
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     async def _ingest(self, owed: Plan) -> None:
+        await self._journal.append(owed.remember)
         await self._clear(owed)
         for start in self.desk.startable():
             self._inbox.put(start)
@@ -116,7 +117,8 @@ class PartitionLoop:
     async def _apply(self, batch: Sequence[Input]) -> None:
         sources = [item for item in batch if isinstance(item, Source)]
         plan = self.desk.take(batch, round(self._ports.clock(), 3))  # 1
-        await self._journal.append([Row(str(key), record.n, record.encode()) for key, record in plan.journal])  # 2
+        rows = [Row(str(key), record.n, record.encode()) for key, record in plan.journal]
+        await self._journal.append([*rows, *plan.remember])  # 2
         await self._dead_letters.put(plan.refused)  # 3
         self._publisher.put(plan.outgoing)  # 4
         for source in sources:  # 5
@@ -134,12 +136,14 @@ class PartitionLoop:
 
     async def _clear(self, plan: Plan) -> None:
         await self._journal.clear_but_last([str(key) for key in plan.closed])
+        for trim in plan.trims:
+            await self._journal.clear_before(trim.subject, trim.keep_from)
 
     async def _expire(self) -> None:
         """Remove closed turns that no duplicate can ask for any more. Here, because only this task appends."""
         if self._expiry_due:
             self._expiry_due = False
-            await self._journal.clear([str(key) for key in self.desk.expired(self._ports.clock())])
+            await self._journal.clear(self.desk.expired(self._ports.clock()))
 
     # -- beside it ----------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from processors import (
     output_processor,
     pre_processor,
 )
+from processors.builtin import emails
 
 EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}")
 ACCOUNT = re.compile(r"ACCT-\d+")
@@ -29,6 +30,12 @@ ACCOUNT = re.compile(r"ACCT-\d+")
 def redact_emails(answer: Answer) -> Replace:
     """Replace e-mail addresses."""
     return Replace(EMAIL.sub("[email]", answer.text))
+
+
+@output_processor(name="redact-emails", version="2", incremental=Incremental(lookback_chars=40))
+def redact_emails_otherwise(answer: Answer) -> Replace:
+    """Replace e-mail addresses by another text than version 1 does."""
+    return Replace(EMAIL.sub("<hidden>", answer.text))
 
 
 @output_processor(name="no-secrets", incremental=Incremental(lookback_chars=16))
@@ -72,4 +79,10 @@ streaming = Deps(
     output_processors=[redact_emails, no_secrets], input_processors=[mask_accounts], pre_processors=[office_hours]
 )
 whole = Deps(output_processors=[redact_emails, shout])
+scanning = Deps(output_processors=[emails(placeholder="[email]")])
+streaming_changed = Deps(
+    output_processors=[redact_emails_otherwise, no_secrets],
+    input_processors=[mask_accounts],
+    pre_processors=[office_hours],
+)
 failing = Deps(output_processors=[broken])

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import aiokafka
 import faust
 import pytest
-from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.consumer.fetcher import Fetcher, FetchResult, PartitionRecords
 from faust.app.base import App
 from faust.streams import Stream
 from faust.tables.base import Collection
@@ -36,12 +36,14 @@ class Pin(NamedTuple):
 _ACKS = "streams/faust_shell/transport.py, Consumer._new_offset: one acknowledged offset stands for all before it"
 _FETCH = "streams/faust_shell/transport.py, Consumer._getmany: a snapshot of the active set, never an empty one"
 _WAIT = "streams/faust_shell/transport.py, ConsumerThread: the fetch wait is set after the consumer is made"
+_READ = "topics/reading.py and batches.py: what aiokafka asks of a fetch's batches, and where it gets them from"
 _SEND = (
     "streams/faust_shell/kafka.py, FaustProducer, and transport.py, Producer: one future for each record, acks from all"
 )
 _END = "streams/faust_shell/recovery.py, JournalRecovery: restore, seek, then let records flow, in this order"
 _CLAIM = "streams/faust_shell/recovery.py, JournalTables: claims come before the journal is read"
 _LOSE = "streams/faust_shell/base.py, JournalApp.belong_to: all is acknowledged before partitions are lost"
+_STOP = "streams/faust_shell/base.py, JournalApp._consumer_wait_empty: a worker that was told to stop waits for no one"
 _TABLE = (
     "streams/faust_shell/journal_table.py: what Faust reads in recovery reaches apply_changelog_batch, and only that"
 )
@@ -65,6 +67,10 @@ PINS = {
         AIOKafkaConsumerThread._create_worker_consumer, "df784c24f01ee3a8", _WAIT
     ),
     "AIOKafkaConsumer.start": Pin(aiokafka.AIOKafkaConsumer.start, "dbfd4c7292db28c2", _WAIT),
+    "AIOKafkaConsumerThread.on_start": Pin(AIOKafkaConsumerThread.on_start, "1e2e890ab3b51f83", _READ),
+    "aiokafka Fetcher._proc_fetch_request": Pin(Fetcher._proc_fetch_request, "dd02fbcce1b350e6", _READ),
+    "aiokafka PartitionRecords": Pin(PartitionRecords, "4dd6157d7e637944", _READ),
+    "aiokafka FetchResult": Pin(FetchResult, "fa61b3894a7f59bf", _READ),
     "Producer.send": Pin(Producer.send, "6ce33644501c12de", _SEND),
     "Producer._settings_default": Pin(Producer._settings_default, "696ac82b2e654ff5", _SEND),
     "Producer._settings_extra": Pin(Producer._settings_extra, "ba7092064d8bba85", _SEND),
@@ -79,6 +85,8 @@ PINS = {
     "TableManager.recovery": Pin(TableManager.recovery, "f7226be333bc9af7", _CLAIM),
     "App._on_partitions_assigned": Pin(App._on_partitions_assigned, "2dbbc0a122e549f0", _CLAIM),
     "App._on_partitions_revoked": Pin(App._on_partitions_revoked, "9fa5e71beab63efc", _LOSE),
+    "App._stop_consumer": Pin(App._stop_consumer, "d5ad74f5ac05a30f", _STOP),
+    "App._consumer_wait_empty": Pin(App._consumer_wait_empty, "e8c27bc96f8275c0", _STOP),
     "Consumer.on_partitions_revoked": Pin(Consumer.on_partitions_revoked, "c8ac3e4a2d70fd15", _LOSE),
     "Consumer.wait_empty": Pin(Consumer.wait_empty, "947ed175bfcf1d50", _LOSE),
     "Recovery._slurp_changelogs": Pin(Recovery._slurp_changelogs, "6f289a0225f88390", _TABLE),

@@ -1,1 +1,3 @@
-"""Tests of the roles that workers play."""
+"""Tests of what the roles are made of."""
+
+from __future__ import annotations

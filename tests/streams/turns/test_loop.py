@@ -13,6 +13,7 @@ from streams.gate.policy import Policy
 from streams.journal.keys import RowKey
 from streams.sources import Source
 from streams.turns.loop import PartitionLoop
+from streams.turns.threads import subject_of
 from tests.memory.ports import replay_of
 from tests.memory.power import Power
 from tests.memory.simtime import jump, settled, simulate
@@ -170,8 +171,8 @@ def test_usage_is_durable_before_the_end_is_sent_and_the_end_before_closed_is_jo
         trace = await bench.deliver(frame(0, text="one", finish_reason="stop"), topic=names.FRAMES)
         journal = [place for place, done in enumerate(trace) if done == f"durable {JOURNAL}"]
         assert position(trace, f"durable {USAGE}") < position(trace, f"send {RELEASED}", last=True)
-        assert position(trace, f"durable {RELEASED}", last=True) < journal[1]
-        assert len(journal) == 2 + 3, "the answer, `closed`, and three tombstones"
+        assert position(trace, f"durable {RELEASED}", last=True) < journal[2]
+        assert len(journal) == 3 + 3, "the answer, what the thread remembers, `closed`, and three tombstones"
         rows = [one.key for one in bench.broker.read(JOURNAL) if one.value is None]
         assert rows == [RowKey(str(key()), n, 0).encode() for n in range(3)]
 
@@ -322,13 +323,17 @@ def test_time_ends_turns_that_wait_too_long() -> None:
 
 
 def test_closed_turns_leave_the_journal_when_they_expire() -> None:
-    """A day and an hour later nothing of them is left, and the request may come again."""
+    """A day and an hour later nothing of them is left, and the request may come again; a month later the thread goes."""
 
     async def test(bench: Bench) -> None:
         await bench.deliver(turn())
         await bench.deliver(cancel())
         assert {len(rows) for rows in replay_of(bench.broker, JOURNAL, 0).rows.values()} == {1}
         jump(25 * 3600)
+        await asyncio.sleep(61)
+        await settled()
+        assert set(replay_of(bench.broker, JOURNAL, 0).rows) == {subject_of(key().thread)}
+        jump(31 * 24 * 3600)
         await asyncio.sleep(61)
         await settled()
         assert replay_of(bench.broker, JOURNAL, 0).rows == {}

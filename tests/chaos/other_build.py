@@ -1,0 +1,16 @@
+"""A worker as another build would be it: one whose journal has the version given as the first argument.
+
+`python -m tests.chaos.other_build VERSION --role turns`
+"""
+
+from __future__ import annotations
+
+import sys
+
+from streams.gate import records
+from turngate import main
+
+if __name__ == "__main__":
+    records.JOURNAL_VERSION = int(sys.argv.pop(1))
+    sys.argv[1:1] = ["worker"]
+    sys.exit(main())  # type: ignore[arg-type] # whatever the command line returns is its exit status
