@@ -14,8 +14,8 @@ from typing import Any
 from processors import Deps
 from processors.testing import run_gate
 from tests.brokers.broker import Broker
-from tests.chaos.crew import Crew
-from tests.chaos.faults import LIMIT_S, Fault, Scene
+from tests.chaos.crew import LIMIT_S, Crew
+from tests.chaos.faults import Fault, Scene
 from tests.chaos.readers import Readers
 from tests.chaos.report import Form, Row, Rows
 from tests.integration import chains
@@ -96,9 +96,9 @@ class Arena:
         With `chain_after`, the chain that the fault changes to, a turn may end as either chain has it, or `failed` on the
         way to one of them.
         """
+        calls_lost = self.crew.claims("models")
         turns = await self._open_wave(fault)
         await self._until_half_way(list(turns))
-        calls_lost = self.crew.claims("models")
         open_ = len(self.readers.open(turns))
         fault_at = asyncio.get_running_loop().time()
         await fault.inject(self._scene)

@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from streams.gate.records import JOURNAL_VERSION
-from tests.chaos.crew import Crew, Member
+from tests.chaos.crew import Crew, Member, eventually
 from tests.integration.pipeline import COMMAND
 
-#: Longer than anything here takes on a machine that is merely slow.
-LIMIT_S = 120.0
-_LOOK_S = 0.1
 #: How long a zombie is left lying once its partitions are somebody else's, so that its successor is at work.
 _DEAD_FOR_S = 1.0
 CHANGED_CHAIN = "tests.integration.chains:streaming_changed"
@@ -47,16 +44,6 @@ class Fault:
     spares_calls: bool
     suits: Suits = "anywhere"
     short: bool = False
-
-
-async def eventually(true: Callable[[], bool], what: str) -> None:
-    """Return once `true()` is; name `what` was waited for if it never is."""
-    try:
-        async with asyncio.timeout(LIMIT_S):
-            while not true():  # noqa: ASYNC110 - log files and processes have no event to wait for
-                await asyncio.sleep(_LOOK_S)
-    except TimeoutError:
-        raise AssertionError(f"waited {LIMIT_S:g} s in vain: {what}") from None
 
 
 async def _nothing(_: Scene) -> None:

@@ -10,14 +10,15 @@ import pytest
 from streams.process import EXIT_FATAL
 from tests.brokers.broker import Broker
 from tests.chaos.arena import open_arena
-from tests.chaos.faults import CHANGED, FAULTS, UPGRADED, Fault, Scene, eventually, older_build
+from tests.chaos.crew import eventually
+from tests.chaos.faults import CHANGED, FAULTS, UPGRADED, Fault, Scene, older_build
 from tests.chaos.report import Form, Rows
 from tests.integration.pipeline import Worker
 
 pytestmark = pytest.mark.chaos
 
 #: A group that waits for a worker to come back; the same with static members and without, for comparison.
-PATIENT_S = 15
+PATIENT_S = 45
 
 
 async def test_no_reader_can_tell_who_died(
