@@ -106,9 +106,9 @@ def _roll(role: str, *, command: Sequence[str] = COMMAND, **changes: str) -> Inj
     return inject
 
 
-def older_build() -> tuple[str, ...]:
-    """Return the command of a worker whose build knows journals up to the version before this one's, and writes that."""
-    return (sys.executable, "-m", "tests.chaos.other_build", str(JOURNAL_VERSION - 1))
+def older_build(known: int) -> tuple[str, ...]:
+    """Return the command of a worker whose build knows journal records up to the version `known`."""
+    return (sys.executable, "-m", "tests.chaos.other_build", str(known))
 
 
 async def _at_work(member: Member) -> None:
@@ -133,5 +133,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("the broker is killed", _hit_broker, spares_calls=False, suits="broker"),
 )
 CHANGED = Fault("rolling restart, chain changed", _roll("turns", deps=CHANGED_CHAIN), spares_calls=True)
-#: Of workers that are an `older` build; what comes after them knows a newer journal, and writes it.
+#: To a build that knows a newer journal than the one before, and back again: nothing that was written needs the newer one.
 UPGRADED = Fault("rolling restart, newer journal", _roll("turns"), spares_calls=True)
+ROLLED_BACK = Fault(
+    "rolling restart, older journal", _roll("turns", command=older_build(JOURNAL_VERSION - 1)), spares_calls=True
+)
