@@ -69,7 +69,7 @@ class ThroughTheGate:
         turn = _open_turn(self._policy)
         last = len(frames) - 1
         for seq, text in enumerate(frames):
-            frame = ModelFrame.model_construct(
+            frame = ModelFrame(
                 thread_id="t", turn_id="t", seq=seq, text=text, finish_reason="stop" if seq == last else None
             )
             arrived(len(text))

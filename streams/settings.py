@@ -109,7 +109,7 @@ class Settings(BaseSettings):
         default=(), description="names that requests may use in `params` beside the usual ones"
     )
     openai_connect_timeout_s: PositiveFloat = Field(default=10, description="the longest to wait for a connection")
-    openai_read_timeout_s: PositiveFloat = Field(default=120, description="the longest to wait for the next chunk")
+    openai_read_timeout_s: PositiveFloat = Field(default=100, description="the longest to wait for the next chunk")
     providers: dict[str, ProviderSettings] = Field(
         default_factory=dict, description="more such servers by name, each with `base_url`, `models` and a key"
     )

@@ -222,9 +222,9 @@ class Batch:
     def _headers(self, data: bytes, at: int) -> tuple[Header, ...]:
         """Return the headers at `at`, which are what a record ends with."""
         count, at = _varint(data, at)
-        self._headers_left -= max(count, 0)
-        if count < 0 or self._headers_left < 0:
-            raise _FaultError(f"it has {count} headers, and none or up to {MAX_HEADERS} in a batch are read")
+        if not 0 <= count <= self._headers_left:
+            raise _FaultError(f"it has {count} headers, and up to {MAX_HEADERS} in a whole batch are read")
+        self._headers_left -= count
         headers = []
         for _ in range(count):
             name, at = _bytes(data, at)

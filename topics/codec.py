@@ -168,7 +168,7 @@ def _faults(exc: ValidationError) -> str:
     ]
     more = len(faults) - _MAX_FAULTS_NAMED
     named = "; ".join(faults[:_MAX_FAULTS_NAMED])
-    return f"wrong or missing fields: {named}" + (f" (and {more} more)" if more > 0 else "")
+    return f"correct these fields and send it again: {named}" + (f" (and {more} more)" if more > 0 else "")
 
 
 def _json_type(value: object) -> str:

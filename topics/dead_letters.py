@@ -18,6 +18,7 @@ from topics import codec
 from topics.admin import TopicAdmin
 from topics.errors import TopicLayoutError, TopicsError, WireError
 from topics.names import CANCELS, DEAD_LETTER, DEAD_LETTERS, FRAMES, PROMPTS, REQUESTS, TOOL_CALLS, TOOL_RESULTS, Names
+from topics.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -45,7 +46,7 @@ class OriginGoneError(TopicsError):
 
 
 class NotReplayableError(TopicsError):
-    """The refused record is on a topic that no worker takes work from: to send it again would change nothing."""
+    """To send the refused record again would change nothing, or cannot be done: the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +125,13 @@ class DeadLetters:
         """Publish the record of dead letter `letter_id` again, to the same topic, byte for byte.
 
         It goes to the partition of the thread that its value names, with that thread's key, which mends a record that
-        was refused for being in the wrong one; if the value names none, it goes where it was.
+        was refused for being in the wrong one; if the value names none, it goes where it was. A record that cannot be
+        read as Kafka stores it is made anew from its value, without the headers that it may have had.
 
         Raises:
             DeadLetterNotFoundError: there is no such letter.
-            NotReplayableError: the record's topic is not one that workers take work from.
+            NotReplayableError: the record's topic is not one that workers take work from, or not even the record's
+                value can be read.
             OriginGoneError: the record is no longer there.
         """
         partitions = await self._partitions()
@@ -141,14 +144,20 @@ class DeadLetters:
             )
         record = await self._fetch(letter, partitions)
         key, partition = record.key, record.partition
-        turn = codec.identify(record.value)
+        value: bytes | None = record.value
+        headers = list(record.headers)
+        if isinstance(value, Unreadable):
+            if not value:
+                raise NotReplayableError(
+                    f"The record of dead letter {letter.id} is damaged, so it cannot be sent again: {value.reason}."
+                )
+            value, headers = bytes(value), []
+        turn = codec.identify(value)
         if turn is not None:
             key, partition = turn.thread.encode(), turn.thread.partition(partitions[record.topic])
         try:
             async with self._connection.producer() as producer:
-                sent = await producer.send_and_wait(
-                    record.topic, record.value, key=key, partition=partition, headers=list(record.headers)
-                )
+                sent = await producer.send_and_wait(record.topic, value, key=key, partition=partition, headers=headers)
         except KafkaError as error:
             raise self._connection.unreachable(type(error).__name__) from error
         moved = (key, partition) != (record.key, record.partition)

@@ -72,6 +72,9 @@ def _read(finder: Finder, text: str, start: int, *, ended: bool) -> tuple[list[S
         if span.end > opened:
             # What had looked open lies within a finding that is certain: the search goes on behind it.
             opened = finder.open_from(text, span.end)
+    if certain:
+        # Behind the last of them, and not behind what a search that went another way would have found.
+        opened = finder.open_from(text, certain[-1].end)
     return certain, opened
 
 

@@ -7,7 +7,6 @@ whatever a dead worker may not have published.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ import orjson
 
 from processors.outcomes import Report
 from streams.gate import entries, machine, steps
+from streams.gate.costs import added, estimated
+from streams.gate.prompts import model_of, prompt_of
 from streams.gate.records import JournalRecord
 from streams.gate.release import pieces
 from streams.gate.state import Phase, Turn
@@ -33,7 +34,6 @@ from topics.records import (
     Decision,
     FailedFrame,
     PostprocessCompleteFrame,
-    PromptRequest,
     Record,
     RejectedFrame,
     ResetFrame,
@@ -43,9 +43,6 @@ from topics.records import (
     UsageRecord,
 )
 from topics.records import Phase as PhaseName
-
-#: A provider that was cut off tells no usage; by the common rule of thumb a token is about four characters of text.
-CHARS_PER_TOKEN = 4
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 
@@ -111,13 +108,13 @@ class _Effects:
                 )
             case entries.Cancelled():
                 yield from self._call_ends("cancelled")
-                last = self._usage() if self.turn.calling else self.turn.answer.usage
-                usage = steps.added(self.turn.spent, last)
+                last = self._known_or_estimated() if self.turn.calling else self.turn.answer.usage
+                usage = added(self.turn.spent, last)
                 yield self._released(CancelledFrame(**self._ids(), usage=usage))
             case _:
                 pass
         if self._asks_the_model(entry):
-            yield self._prompt()
+            yield Publish(names.PROMPTS, prompt_of(self.after))
 
     @cached_property
     def after(self) -> Turn:
@@ -140,26 +137,6 @@ class _Effects:
         before = self.turn
         same = (before.step, before.attempt) == (self.after.step, self.after.attempt)
         return not (same and before.phase is Phase.MODEL)
-
-    def _prompt(self) -> Publish:
-        turn = self.after
-        request, persona = turn.request, turn.started.persona
-        params = {**(request.params or {}), **(persona.params or {})} if persona else request.params
-        return Publish(
-            names.PROMPTS,
-            PromptRequest(
-                **self._turn_ids(),
-                step=turn.step,
-                attempt=turn.attempt,
-                partition=turn.partition,
-                agent=request.agent,
-                prompt=turn.prompt or turn.base_prompt(),
-                tools=persona.tools if persona and turn.runs_tools else request.tools,
-                model=_model(turn),
-                params=params if params or request.params is not None else None,
-                deadline_at=turn.deadline_at,
-            ),
-        )
 
     # -- the model's answer -------------------------------------------------------------------------------------------
 
@@ -273,7 +250,7 @@ class _Effects:
                 refusal=turn.answer.refusal or None,
                 # Tools that are run here are nobody else's business.
                 tool_calls=() if turn.runs_tools else turn.answer.tool_calls,
-                usage=steps.added(turn.spent, turn.answer.usage),
+                usage=added(turn.spent, turn.answer.usage),
             )
         )
 
@@ -305,24 +282,18 @@ class _Effects:
                 attempt=turn.attempt,
                 agent=turn.request.agent,
                 user_id=user.id if user else None,
-                model=_model(turn),
-                usage=known or self._usage(),
+                model=model_of(turn),
+                usage=known or self._known_or_estimated(),
                 estimated=estimated or known is None,
                 outcome=outcome,
                 at=self.record.at,
             ),
         )
 
-    def _usage(self) -> Usage:
-        answer = self.turn.answer
-        if answer.usage is not None:
-            return answer.usage
-        asked = (self.turn.prompt or self.turn.base_prompt()).model_dump(mode="json", exclude_none=True)
-        prompt = _tokens(len(json.dumps(asked, ensure_ascii=False)))
+    def _known_or_estimated(self) -> Usage:
         entry = self.record.entry
         now = len(entry.text) + len(entry.refusal) if isinstance(entry, entries.Llm) else 0
-        completion = _tokens(len(answer.text) - len(self.turn.carried) + len(answer.refusal) + now)
-        return Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion)
+        return self.turn.answer.usage or estimated(self.turn, now)
 
     # -- frames -------------------------------------------------------------------------------------------------------
 
@@ -373,16 +344,6 @@ class _Effects:
         }
 
 
-def _model(turn: Turn) -> str | None:
-    """Return the model that the turn's current attempt asks: a fallback, the agent's, or the caller's."""
-    persona = turn.started.persona
-    return turn.attempts.model or (persona.model if persona else None) or turn.request.model
-
-
 def _kind(error: str) -> str:
     """Return the name of a failure if it is one: a model server may write anything there, and readers see this."""
     return error if _NAME.fullmatch(error) else "unnamed"
-
-
-def _tokens(chars: int) -> int:
-    return -(-chars // CHARS_PER_TOKEN)

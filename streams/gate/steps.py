@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from processors.outcomes import Broken, Denied, Report
 from streams.gate import entries, events
+from streams.gate.costs import added
 from streams.gate.entries import AnyEntry, ToolReturn
 from streams.gate.failures import broken
 from streams.gate.limits import prompt_too_long
 from streams.gate.policy import Policy
 from streams.gate.state import Answer, Attempts, Phase, Turn
-from topics.content import Message, ToolCall, Usage
+from topics.content import Message, ToolCall
 from topics.records import ToolResult
 
 #: Answers that were cut off: what they ask tools for may be cut off too.
@@ -97,17 +98,6 @@ def tools_answered(turn: Turn, results: Iterable[ToolReturn], at: float) -> Turn
 def pending(turn: Turn) -> tuple[ToolCall, ...]:
     """Return the calls that nothing has come back of yet."""
     return tuple(call for call in turn.calls if call.id not in turn.results)
-
-
-def added(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum of two usages, None if neither is known."""
-    if one is None or other is None:
-        return one or other
-    return Usage(
-        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
-        completion_tokens=one.completion_tokens + other.completion_tokens,
-        total_tokens=one.total_tokens + other.total_tokens,
-    )
 
 
 def _told(call: ToolCall, result: ToolReturn) -> Message:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,13 +44,13 @@ class OpenAISettings:
     api_key: str | None = field(default=None, repr=False)
     model: str | None = None
     connect_timeout_s: float = 10.0
-    read_timeout_s: float = 120.0
+    read_timeout_s: float = 100.0
     usage_wait_s: float = 5.0
     extra_params: frozenset[str] = frozenset()
 
 
 class OpenAIAdapter:
-    """Streams chat completions. `now` returns seconds since the epoch.
+    """Streams chat completions.
 
     Raises:
         AdapterMissingError: on construction, when the `openai` extra is not installed.
@@ -59,9 +58,8 @@ class OpenAIAdapter:
 
     name = "openai"
 
-    def __init__(self, settings: OpenAISettings, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: OpenAISettings) -> None:
         self._settings = settings
-        self._now = now
         self._client = _client(settings)
 
     async def stream(self, request: PromptRequest) -> AsyncGenerator[Delta, None]:
@@ -74,7 +72,7 @@ class OpenAIAdapter:
                     for delta in reader.feed(chunk):
                         yield delta
         except Exception as exc:
-            last = self._last(exc, reader)
+            last = _last(exc, reader)
             if last is None:
                 raise
         yield last or reader.end()
@@ -103,13 +101,14 @@ class OpenAIAdapter:
             return None
         return self._settings.usage_wait_s if reader.usage is None else _LINGER_S
 
-    def _last(self, exc: Exception, reader: ChunkReader) -> Delta | None:
-        """Return the delta that ends an answer broken off by `exc`, or None if `exc` was not to be expected."""
-        if reader.finish_reason is not None and is_transport(exc):
-            # The answer is whole: all that broke is the wait for its usage.
-            return reader.end()
-        ending = ending_of(exc, self._now())
-        return replace(ending, usage=reader.usage) if ending else None
+
+def _last(exc: Exception, reader: ChunkReader) -> Delta | None:
+    """Return the delta that ends an answer broken off by `exc`, or None if `exc` was not to be expected."""
+    if reader.finish_reason is not None and is_transport(exc):
+        # The answer is whole: all that broke is the wait for its usage.
+        return reader.end()
+    ending = ending_of(exc)
+    return replace(ending, usage=reader.usage) if ending else None
 
 
 def _client(settings: OpenAISettings) -> AsyncOpenAI:

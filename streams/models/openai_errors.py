@@ -45,17 +45,14 @@ _SHOULD_RETRY = {"true": True, "false": False}
 _TRANSPORTS = frozenset({"httpx", "httpcore", "httpx2", "httpcore2", "h11", "anyio", "ssl"})
 
 
-def ending_of(exc: Exception, now: float) -> Delta | None:
-    """Return the delta by which `exc` ends a call, or None if it is nothing that a model call is expected to raise.
-
-    `now` (epoch seconds) is what a server's dates are compared with.
-    """
+def ending_of(exc: Exception) -> Delta | None:
+    """Return the delta by which `exc` ends a call, or None if it is nothing that a model call is expected to raise."""
     import openai  # noqa: PLC0415 - an extra; whoever gets here has it
 
     if isinstance(exc, ModelCallError):
         return Delta.failed(exc)
     if isinstance(exc, openai.APIStatusError):
-        return _of_status(exc, now)
+        return _of_status(exc)
     if isinstance(exc, openai.APIConnectionError):
         return _error(exc, str(exc), retryable=True, down=True)
     if isinstance(exc, openai.APIError):
@@ -78,11 +75,11 @@ def is_transport(exc: Exception) -> bool:
     return of_transport or isinstance(exc, (openai.APIConnectionError, OSError))
 
 
-def _of_status(exc: APIStatusError, now: float) -> Delta:
+def _of_status(exc: APIStatusError) -> Delta:
     status, headers = exc.status_code, exc.response.headers
     retryable = _is_passing(status) and not _says_lasting(exc.body)
     retryable = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower(), retryable)
-    wait = wait_of(headers, now, limited=status == _LIMITED) if status in {_LIMITED, _UNAVAILABLE} else None
+    wait = wait_of(headers, limited=status == _LIMITED) if status in {_LIMITED, _UNAVAILABLE} else None
     return _error(
         exc,
         str(exc),

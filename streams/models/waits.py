@@ -9,6 +9,9 @@ What servers send, the first that can be read counts:
     x-ratelimit-reset-requests, x-ratelimit-reset-tokens
                                        lengths like `1s`, `6m0s` or `20ms` (OpenAI); only that of a limit that is used up,
                                        as `x-ratelimit-remaining-…` tells, for both are there in any case
+
+Dates and times are compared with `date`, the server's own time, which every server with a clock sends: ours need not agree
+with it.
 """
 
 from __future__ import annotations
@@ -32,20 +35,19 @@ _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _EPOCH_S, _EPOCH_MS = 1e9, 1e12
 
 
-def wait_of(headers: Mapping[str, str], now: float, *, limited: bool) -> float | None:
+def wait_of(headers: Mapping[str, str], *, limited: bool) -> float | None:
     """Return the wait that `headers` ask for, in seconds from 0 to `MAX_WAIT_S`, or None if they ask for none.
 
-    The names in `headers` are in lower case, or matched whatever their case. `now` (epoch seconds) is what dates are
-    compared with where the server does not tell its own time. The headers of rate limits are there in every answer, and
-    are looked at only if the server said that a limit was met (`limited`).
+    The names in `headers` are in lower case, or matched whatever their case. The headers of rate limits are there in every
+    answer, and are looked at only if the server said that a limit was met (`limited`).
     """
-    found = _retry_after(headers, now)
+    found = _retry_after(headers)
     if found is None and limited:
-        found = _reset(headers, now)
+        found = _reset(headers)
     return None if found is None else min(max(found, 0.0), MAX_WAIT_S)
 
 
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -53,23 +55,23 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
     seconds = _number(said)
     if seconds is not None:
         return seconds
-    until = _date(said)
-    if until is None:
-        return None
-    # Compared with the server's own time where it says it: its clock need not agree with ours.
-    theirs = _date(headers.get("date"))
-    return until - (now if theirs is None else theirs)
+    return _from_now(_date(said), headers)
 
 
-def _reset(headers: Mapping[str, str], now: float) -> float | None:
+def _reset(headers: Mapping[str, str]) -> float | None:
     for name in _RESETS:
         said = _number(headers.get(name))
         if said is not None:
             until = said / 1000 if said >= _EPOCH_MS else said
-            return until - now if until >= _EPOCH_S else until
+            return _from_now(until, headers) if until >= _EPOCH_S else until
     used_up = [limit for limit in _LIMITS if _number(headers.get(f"x-ratelimit-remaining-{limit}")) == 0]
     lengths = [_length(headers.get(f"x-ratelimit-reset-{limit}")) for limit in used_up]
     return max((length for length in lengths if length is not None), default=None)
+
+
+def _from_now(until: float | None, headers: Mapping[str, str]) -> float | None:
+    now = _date(headers.get("date"))
+    return None if until is None or now is None else until - now
 
 
 def _number(said: str | None) -> float | None:

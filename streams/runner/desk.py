@@ -7,7 +7,7 @@ them all or end the process.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias
 
 import orjson
@@ -46,7 +46,10 @@ class Plan(Generic[R]):
 
 
 class CallDesk(Generic[R]):
-    """The calls of one kind in one partition: known until `keep_s` seconds after their end, and never made again."""
+    """The calls of one kind in one partition: known until `keep_s` seconds after their end, and never made again.
+
+    A cancelled attempt is known in the same way, by the key of its model call, whose tool calls it stands for too.
+    """
 
     def __init__(self, kind: CallKind[R], *, keep_s: float) -> None:
         self._kind = kind
@@ -68,7 +71,7 @@ class CallDesk(Generic[R]):
             if isinstance(item, CallDone):
                 plan.rows.append(self.finished(item.call, now))
             elif item.topic is names.CANCELS:
-                self._cancel(item, plan)
+                self._cancel(item, now, plan)
             else:
                 self._request(item, now, plan)
         return plan
@@ -92,6 +95,11 @@ class CallDesk(Generic[R]):
         except WireError as exc:
             plan.refused.append(Refused(source, type(exc).__name__, str(exc), codec.identify(source.value)))
             return
+        if request.partition != source.partition:
+            # Its frames would go where nobody waits for them, or where there is no partition at all.
+            reason = f"the prompt names partition {request.partition} and is in {source.partition}: give its own"
+            plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
+            return
         call = CallKey.of(request)
         if len(call.call_id or "") > MAX_CALL_ID_CHARS:
             reason = f"the id of the tool call is longer than {MAX_CALL_ID_CHARS} characters: give it a shorter one"
@@ -99,16 +107,25 @@ class CallDesk(Generic[R]):
         elif request.partition != source.partition:
             reason = "the record names another partition than it is in: write it to the one that it names"
             plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
-        elif call not in self._ended_at:
+        elif call not in self._ended_at and replace(call, call_id=None) not in self._ended_at:
             self._ended_at[call] = None
             plan.rows.append(Row(str(call), STARTED, _value(now)))
             plan.starts.append(request)
 
-    def _cancel(self, source: Source, plan: Plan[R]) -> None:
+    def _cancel(self, source: Source, now: float, plan: Plan[R]) -> None:
+        """Pass on a cancel, and journal that the attempt is over if it has not been asked for yet: then it never will be.
+
+        Topics have no order among each other, so that a cancel may come first, and this process may end in between.
+        """
         try:
-            plan.cancels.append(codec.decode(source.value, names.CANCEL_CALL))
+            cancel = codec.decode(source.value, names.CANCEL_CALL)
         except WireError as exc:
             plan.refused.append(Refused(source, type(exc).__name__, str(exc), codec.identify(source.value)))
+            return
+        plan.cancels.append(cancel)
+        attempt = CallKey.of(cancel)
+        if attempt not in self._ended_at:
+            plan.rows.append(self.finished(attempt, now))
 
 
 def _value(at: float) -> bytes:

@@ -81,7 +81,7 @@ class CallMaker(Protocol[R]):
         """Start a call; `on_done` is awaited once all of its answer is confirmed by the broker."""
 
     def cancel(self, cancel: CancelCall, /) -> object:
-        """Stop the calls of an attempt whose answers nobody waits for any more, also those that are yet to come."""
+        """Stop the calls of an attempt whose answers nobody waits for any more."""
 
     async def abandon(self, partitions: Collection[int], /) -> None:
         """Stop the calls of these partitions without another word; `on_done` is not called."""

@@ -45,8 +45,12 @@ class Publisher:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            batch, self._waiting = self._waiting, []
-            await self._publish(batch)
+            await self._publish(self._take())
+
+    def _take(self) -> Sequence[Outgoing]:
+        """Return what waits; nothing may hold it longer than it takes to publish it, it can be large."""
+        taken, self._waiting = self._waiting, []
+        return taken
 
     async def _publish(self, batch: Sequence[Outgoing]) -> None:
         before = [await self._send(out.turn, effect) for out in batch for effect in out.effects if not effect.terminal]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.request
 from pathlib import Path
 from typing import Any
 
+from streams.brokers import ports
 from tests.brokers.broker import Broker
 from tests.integration.pipeline import Pipeline
 from topics import codec, names
@@ -58,6 +60,12 @@ async def until_noted(path: Path, lines: int) -> list[str]:
     return noted(path)
 
 
+def served(port: int) -> str:
+    """Return what a worker serves at /metrics."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return str(answer.read().decode())
+
+
 def noted(path: Path) -> list[str]:
     """Return what tools have noted in a file."""
     return path.read_text().splitlines() if path.exists() else []
@@ -65,7 +73,9 @@ def noted(path: Path) -> list[str]:
 
 async def test_calls_are_answered_whatever_the_tools_do(broker: Broker, prefix: str, tmp_path: Path) -> None:
     """Each with one result where the call says, and an error that quotes nothing; the runner lives through all of it."""
-    async with Pipeline(broker.bootstrap, prefix, tmp_path, DEPS, max_tool_result_bytes=4096) as pipeline:
+    port = ports.free_port()
+    more = {"max_tool_result_bytes": 4096, "metrics_port": port}
+    async with Pipeline(broker.bootstrap, prefix, tmp_path, DEPS, **more) as pipeline:
         (runner,) = pipeline.start("tools")
         turn = turn_of(1)
         private = "a very private sentence"
@@ -82,6 +92,7 @@ async def test_calls_are_answered_whatever_the_tools_do(broker: Broker, prefix: 
         found = await results(pipeline, turn, count=9)
         assert runner.process.poll() is None
         log = runner.log.read_text()
+        metrics = await asyncio.to_thread(served, port)
     assert sorted(one.tool_call_id for one in found) == ["1/a", *"23456789"]
     by_id = {one.tool_call_id: one for one in found}
     assert by_id["1/a"].content == "5"
@@ -99,6 +110,8 @@ async def test_calls_are_answered_whatever_the_tools_do(broker: Broker, prefix: 
     assert not any(private in error for error in errors.values())
     assert private not in log
     assert "nothing-of-the-kind" not in log
+    assert 'turngate_tool_calls_total{outcome="answered",tool="add"} 2.0' in metrics
+    assert 'turngate_tool_calls_total{outcome="refused",tool=""} 1.0' in metrics
 
 
 async def test_a_killed_runner_leaves_one_interrupted_result(broker: Broker, prefix: str, tmp_path: Path) -> None:

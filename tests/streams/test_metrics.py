@@ -10,7 +10,7 @@ from prometheus_client import generate_latest
 from processors.outcomes import Proceeded, Report
 from streams.gate import events
 from streams.gate.policy import Policy
-from streams.metrics import Metrics, MetricsPortError, ModelMetrics
+from streams.metrics import Metrics, MetricsPortError, ModelMetrics, ToolMetrics
 from streams.settings import SettingsError
 from streams.turns.inputs import News
 from tests.streams.turns.desks import NOW, a_desk, frame_source, key, source
@@ -119,3 +119,18 @@ def test_what_becomes_of_a_provider_s_calls_is_counted() -> None:
     assert value(metrics, "turngate_circuit_open", provider="spare") == 1
     metrics.state("spare", retries_left=30, circuit_open=False)
     assert value(metrics, "turngate_circuit_open", provider="spare") == 0
+
+
+def test_tool_calls_are_counted_by_tool_and_outcome() -> None:
+    """And timed by tool; how many are open is one number."""
+    metrics = ToolMetrics()
+    metrics.open_calls(2)
+    metrics.ended("add", "answered", 0.02)
+    metrics.ended("add", "timed_out", 30.0)
+    metrics.ended("", "refused", 0.0)
+    registry = metrics.registry
+    assert registry.get_sample_value("turngate_open_tool_calls") == 2
+    for tool, outcome in (("add", "answered"), ("add", "timed_out"), ("", "refused")):
+        assert registry.get_sample_value("turngate_tool_calls_total", {"tool": tool, "outcome": outcome}) == 1
+    assert registry.get_sample_value("turngate_tool_call_seconds_sum", {"tool": "add"}) == 30.02
+    assert registry.get_sample_value("turngate_tool_call_seconds_bucket", {"tool": "add", "le": "0.05"}) == 1

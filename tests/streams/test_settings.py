@@ -196,6 +196,11 @@ def test_the_runtime_directory_is_where_the_system_says(monkeypatch: pytest.Monk
     assert module.runtime_dir() is None
 
 
+def test_a_silent_model_server_ends_its_attempt_before_it_ends_the_turn() -> None:
+    """By default: another attempt, or another server, may still answer then."""
+    assert Settings().openai_read_timeout_s < Settings().idle_timeout_s
+
+
 def test_every_setting_says_what_it_is_for() -> None:
     """`turngate settings` and the docs print it."""
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []

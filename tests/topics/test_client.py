@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from tests.brokers.broker import Broker
 from tests.brokers.embedded import EmbeddedBroker
+from tests.topics.batches import ZSTD, batch, record, send
 from tests.topics.frames import TURN, completed, completed_long, failed, reset, text
 from tests.topics.pipeline import PARTITIONS, Pipeline, make
 from topics import codec
@@ -130,6 +131,23 @@ async def test_a_turn_submitted_anew_elsewhere_is_read_from_its_beginning(
         await client.submit("hi", **TURN._asdict())
         await pipeline.release([frames[-1]])
         assert await follow(client) == frames
+
+
+async def test_a_reader_passes_over_what_cannot_be_read(
+    broker: Broker, pipeline: Pipeline, client: TurnClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only turn workers write there; but what somebody else wrote must stop nobody from reading."""
+    key, value = TURN.thread.encode(), codec.encode(text(0, "no"))
+    bad = [record(0, value, key, headers=[(b"\xff", b"")]), record(7, value, key)]
+    topic = pipeline.names.topic(RELEASED_FRAMES)
+    await pipeline.release([text(0, "he")])
+    await send(broker.bootstrap, topic, PARTITION, batch(bad))
+    await send(broker.bootstrap, topic, PARTITION, batch([record(0, bytes(10**8))], codec=ZSTD))
+    frames: list[ReleasedFrame] = [text(2, "llo"), completed("hello")]
+    await pipeline.release(frames)
+    async with client:
+        assert await follow(client) == [text(0, "he"), *frames]
+    assert caplog.text.count("cannot be read") == 2  # the bomb has no key, so it is nobody's
 
 
 async def test_an_attempt_that_died_is_dropped_from_the_screen(pipeline: Pipeline, client: TurnClient) -> None:

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from tests.topics.frames import IDS, TURN, completed, text
 from topics import codec
 from topics.content import Message, Prompt, TextPart, ToolCall, ToolDefinition, Usage, User
-from topics.errors import MalformedRecordError, UnsupportedVersionError, WireError
+from topics.errors import MalformedRecordError, UnreadableRecordError, UnsupportedVersionError, WireError
 from topics.ids import TurnKey
 from topics.names import MODEL_FRAME, RELEASED, REQUEST, TOPICS
 from topics.records import (
@@ -34,6 +34,7 @@ from topics.records import (
     UsageRecord,
     WorkerStatus,
 )
+from topics.unreadable import Unreadable
 
 USAGE = Usage(prompt_tokens=3, completion_tokens=4, total_tokens=7)
 #: One record of each topic, with as much in it as it can carry.
@@ -319,3 +320,19 @@ def test_an_empty_finish_reason_finishes_nothing() -> None:
 def test_a_cancel_is_known_by_its_type(raw: bytes | None, expected: bool) -> None:
     """Also one that cannot be decoded."""
     assert codec.is_cancel(raw) is expected
+
+
+def test_a_record_that_could_not_be_read_is_refused_with_its_reason_and_still_tells_its_turn() -> None:
+    """Whatever its value would say by itself."""
+    value = codec.encode(TurnRequest(**IDS, message=(TextPart(text="hi"),)))
+    for content, turn in ((value, TURN), (None, None)):
+        unreadable = Unreadable("the record is damaged: send it again", content)
+        with pytest.raises(UnreadableRecordError, match="the record is damaged: send it again"):
+            codec.decode(unreadable, REQUEST)
+        assert codec.identify(unreadable) == turn
+
+
+def test_the_reason_of_a_wrong_field_says_what_to_do() -> None:
+    """Its reader is an operator, or a caller whose turn failed."""
+    with pytest.raises(MalformedRecordError, match=r"correct these fields and send it again: turn.message"):
+        codec.decode(codec.dump(IDS), REQUEST)

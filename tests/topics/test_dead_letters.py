@@ -10,10 +10,12 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.records_to_delete import RecordsToDelete
 
 from tests.brokers.broker import Broker
+from tests.topics.batches import GZIP, batch, record, send
 from tests.topics.frames import TURN
 from tests.topics.pipeline import PARTITIONS, Pipeline
 from topics import codec
 from topics.admin import TopicAdmin
+from topics.batches import MAX_UNPACKED_BYTES
 from topics.connection import Connection
 from topics.content import TextPart
 from topics.dead_letters import DeadLetterNotFoundError, DeadLetters, NotReplayableError, OriginGoneError
@@ -133,6 +135,37 @@ async def test_a_record_that_names_no_thread_goes_where_it_was(
     assert (replay.partition, replay.offset, replay.moved) == (WRONG, offset + 1, False)
     _, copy = await pipeline.read(REQUESTS, 2)
     assert (copy.key, copy.value) == (key, b"not json")
+
+
+async def test_a_record_whose_headers_cannot_be_read_is_sent_again_without_them(
+    broker: Broker, pipeline: Pipeline, letters: DeadLetters
+) -> None:
+    """Its value is what its writer meant."""
+    bad = record(0, REQUEST_BYTES, TURN.thread.encode(), headers=[(b"ok", b"1"), (b"\xff", b"2")])
+    offset = await send(broker.bootstrap, pipeline.names.topic(REQUESTS), RIGHT, batch([bad]))
+    await refuse(pipeline, REQUESTS, RIGHT, offset)
+    shown = await letters.show("dl-1", with_content=True)
+    assert shown.origin is not None
+    assert shown.origin.value == REQUEST_BYTES
+    replay = await letters.replay("dl-1")
+    assert (replay.partition, replay.offset, replay.moved) == (RIGHT, offset + 1, False)
+    _, copy = await pipeline.read(REQUESTS, 2)
+    assert (copy.key, type(copy.value), copy.value, copy.headers) == (TURN.thread.encode(), bytes, REQUEST_BYTES, ())
+
+
+async def test_a_damaged_record_is_shown_as_such_and_not_sent_again(
+    broker: Broker, pipeline: Pipeline, letters: DeadLetters
+) -> None:
+    """Nobody knows what it said; the error says what is wrong with it, and who has to act."""
+    bomb = batch([record(0, bytes(MAX_UNPACKED_BYTES))], codec=GZIP, time=-(2**60))
+    offset = await send(broker.bootstrap, pipeline.names.topic(REQUESTS), 1, bomb)
+    await refuse(pipeline, REQUESTS, 1, offset)
+    shown = await letters.show("dl-1", with_content=True)
+    assert shown.origin is not None
+    assert (shown.origin.size, shown.origin.value) == (0, b"")
+    with pytest.raises(NotReplayableError, match=r"unpacks to more than .* Have the writer send again"):
+        await letters.replay("dl-1")
+    assert len(await pipeline.read(REQUESTS, 2)) == 1
 
 
 async def test_a_record_that_is_not_there_is_a_clear_error(pipeline: Pipeline, letters: DeadLetters) -> None:

@@ -17,6 +17,9 @@ from topics.dead_letters import DeadLetters, Origin, Replay, Shown
 from topics.errors import BrokerUnreachableError, TopicsError
 from topics.records import DeadLetter
 
+#: The first moment, in seconds since the epoch, that has no date of four digits.
+_END_OF_TIME = 253402300800
+
 
 def list_letters(*, as_json: bool, broker: str | None) -> int:
     """Print all dead letters, oldest first, and return the exit status.
@@ -204,4 +207,7 @@ def _turn(letter: DeadLetter) -> str:
 
 
 def _time(at: float) -> str:
+    # Whoever writes a record dates it as they like.
+    if not 0 <= at < _END_OF_TIME:
+        return "at an unknown time"
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")

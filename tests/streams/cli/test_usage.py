@@ -93,6 +93,7 @@ def test_the_runtime_file_of_a_dead_owner_is_no_broker(cli: Cli, tmp_path: Path)
         (("up", "--model", "parrot"), "--model"),
         (("up", "--model", "openai"), "TURNGATE_OPENAI_API_KEY"),
         (("worker",), "--role"),
+        (("worker", "--role", "tools", "--broker", "127.0.0.1:1"), "TURNGATE_DEPS"),
         (("follow", "--turn", "a/b"), "tenant/thread/turn"),
         (("follow", "--turn", "a", "--tenant", "t"), "--thread"),
         (("follow", "--timeout", "5"), "--turn"),

@@ -20,7 +20,14 @@ class Stream:
     `acked` collects the offsets of the batches that were acknowledged.
     """
 
-    def __init__(self, *batches: list[int], broken: bool = False, values: dict[int, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        *batches: list[int],
+        broken: bool = False,
+        values: dict[int, bytes] | None = None,
+        timestamp: int = 1_800_000_000_000,
+    ) -> None:
+        self._timestamp = timestamp
         self._batches = batches
         self._broken = broken
         self._values = values or {}
@@ -40,7 +47,7 @@ class Stream:
                     partition=3,
                     offset=offset,
                     value=self._values.get(offset, b"v%d" % offset),
-                    timestamp=1_800_000_000_000,
+                    timestamp=self._timestamp,
                 )
                 for offset in batch
             ]
@@ -98,6 +105,13 @@ async def test_records_are_handed_on_as_they_are_and_streams_acknowledge_nothing
     ]
     assert not stream.acknowledges
     assert stream.acked == []
+
+
+async def test_a_record_without_a_timestamp_has_none() -> None:
+    """Kafka writes -1 for it, which is no time at all and not the year 1969."""
+    stage, stream = Stage(), Stream([5], timestamp=-1)
+    await stage.agents["frames"](stream)
+    assert [one.written_at for one in stage.taken] == [None]
 
 
 async def test_a_batch_is_acknowledged_with_its_last_record() -> None:

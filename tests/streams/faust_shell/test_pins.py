@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import aiokafka
 import faust
 import pytest
-from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.consumer.fetcher import Fetcher, FetchResult, PartitionRecords
 from faust.app.base import App
 from faust.streams import Stream
 from faust.tables.base import Collection
@@ -36,6 +36,7 @@ class Pin(NamedTuple):
 _ACKS = "streams/faust_shell/transport.py, Consumer._new_offset: one acknowledged offset stands for all before it"
 _FETCH = "streams/faust_shell/transport.py, Consumer._getmany: a snapshot of the active set, never an empty one"
 _WAIT = "streams/faust_shell/transport.py, ConsumerThread: the fetch wait is set after the consumer is made"
+_READ = "topics/reading.py and batches.py: what aiokafka asks of a fetch's batches, and where it gets them from"
 _SEND = (
     "streams/faust_shell/kafka.py, FaustProducer, and transport.py, Producer: one future for each record, acks from all"
 )
@@ -66,6 +67,10 @@ PINS = {
         AIOKafkaConsumerThread._create_worker_consumer, "df784c24f01ee3a8", _WAIT
     ),
     "AIOKafkaConsumer.start": Pin(aiokafka.AIOKafkaConsumer.start, "dbfd4c7292db28c2", _WAIT),
+    "AIOKafkaConsumerThread.on_start": Pin(AIOKafkaConsumerThread.on_start, "1e2e890ab3b51f83", _READ),
+    "aiokafka Fetcher._proc_fetch_request": Pin(Fetcher._proc_fetch_request, "dd02fbcce1b350e6", _READ),
+    "aiokafka PartitionRecords": Pin(PartitionRecords, "4dd6157d7e637944", _READ),
+    "aiokafka FetchResult": Pin(FetchResult, "fa61b3894a7f59bf", _READ),
     "Producer.send": Pin(Producer.send, "6ce33644501c12de", _SEND),
     "Producer._settings_default": Pin(Producer._settings_default, "696ac82b2e654ff5", _SEND),
     "Producer._settings_extra": Pin(Producer._settings_extra, "ba7092064d8bba85", _SEND),

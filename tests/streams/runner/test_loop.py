@@ -175,16 +175,19 @@ def test_a_dead_letter_is_durable_before_its_source_is_acknowledged() -> None:
     on_a_bench(test)
 
 
-def test_a_cancel_that_overtakes_its_prompt_still_cancels() -> None:
-    """Topics have no order among each other."""
+def test_a_cancel_that_overtakes_its_prompt_still_cancels_also_if_the_runner_dies_in_between() -> None:
+    """Topics have no order among each other. The cancel is durable before it is acknowledged."""
 
     async def test(bench: Bench) -> None:
-        await bench.deliver(CancelCall(turn_id="t", thread_id="h", partition=0), topic=names.CANCELS)
-        await bench.deliver(prompt("t", []))
-        ((frame,),) = frames_of(bench.broker).values()
-        assert frame.error is not None
-        assert frame.error.type == "CallCancelledError"
-        assert "call t" not in bench.trace
+        trace = await bench.deliver(CancelCall(turn_id="t", thread_id="h", partition=0), topic=names.CANCELS)
+        assert trace == [f"send {JOURNAL}", f"durable {JOURNAL}", "ack 1"]
+        await bench.runner.partitions.lose()
+        successor = Bench(bench.broker)
+        await successor.start()
+        await successor.deliver(prompt("t", []), prompt("other", []))
+        assert [done for done in successor.trace if done.startswith("call")] == ["call other"]
+        assert frames_of(bench.broker) == {}
+        await successor.runner.partitions.lose()
 
     on_a_bench(test)
 

@@ -52,11 +52,14 @@ class Producer(MemoryProducer):
     def __init__(self, broker: Broker, power: Power, trace: Callable[[str], None]) -> None:
         super().__init__(broker, power, trace)
         self.futures: list[asyncio.Future[int]] = []
+        self.refuses_results: Exception | None = None
 
     async def send(
         self, topic: str, partition: int | None, key: bytes | None, value: bytes | None
     ) -> asyncio.Future[int]:
-        """Send a record."""
+        """Send a record, unless it is a result and those are refused."""
+        if topic == RESULTS and self.refuses_results is not None:
+            raise self.refuses_results
         self.futures.append(await super().send(topic, partition, key, value))
         return self.futures[-1]
 
@@ -172,14 +175,14 @@ def test_calls_of_one_attempt_are_told_apart_by_their_ids() -> None:
 
 
 def test_a_cancel_stops_the_calls_of_its_attempt_alone() -> None:
-    """Each gets a result all the same; one that comes after its cancel is not run."""
+    """Each that runs gets a result all the same; one that comes after its cancel is not run, and nobody waits for it."""
 
     async def test(bench: Bench) -> None:
         await bench.deliver(tool_call("t", "1", "hang"), tool_call("u", "1", "hang"))
         await bench.deliver(CancelCall(turn_id="t", thread_id="h", partition=0), topic=names.CANCELS)
         await bench.deliver(tool_call("t", "2"), tool_call("t", "3", attempt=1))
         assert bench.workshop.stopped == ["1"]
-        assert bench.errors() == {"t/1": "ToolCancelledError", "t/2": "ToolCancelledError"}
+        assert bench.errors() == {"t/1": "ToolCancelledError"}
         assert "default/h/t/0/0/2" not in bench.workshop.calls
         assert [one.content for one in results_of(bench.broker)["t/3"]] == ["{}"]
 
@@ -270,7 +273,7 @@ def test_a_result_that_cannot_be_had_or_sent_ends_the_process(what: str) -> None
             bench.workshop.broken = failure
             await bench.deliver(tool_call("t", "2"))
         else:
-            bench.producer.failure = failure
+            bench.producer.refuses_results = failure
             await bench.deliver(CancelCall(turn_id="t", thread_id="h", partition=0), topic=names.CANCELS)
         assert bench.fatal == [failure]
         assert bench.runner.partitions.loops

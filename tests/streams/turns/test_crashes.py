@@ -43,6 +43,7 @@ def assert_same(seen: Seen, expected: Seen, where: str) -> None:
     assert seen.outcomes == expected.outcomes, where
     assert seen.usage.keys() == expected.usage.keys(), where
     assert seen.prompts.keys() == expected.prompts.keys(), where
+    assert seen.calls.keys() == expected.calls.keys(), where
     assert seen.dead_letters == expected.dead_letters, where
     assert seen.journal == expected.journal, where
     assert seen.transcripts == expected.transcripts, where
