@@ -56,6 +56,7 @@ async def test_a_changed_chain_never_contradicts_itself(
     """Workers come back with another version of a processor: a text is as either has it, or its turn has failed."""
     async with open_arena(broker, prefix, tmp_path, rows, mode="incremental", form=form) as arena:
         await arena.strike(CHANGED, chain_after="streaming_changed")
+        assert arena.verdicts["as changed"] + arena.verdicts["failed"], "no turn met the changed chain"
 
 
 @pytest.mark.long_form
