@@ -142,8 +142,8 @@ class MastraRegexFilter:
 
     async def __call__(self, frames: Sequence[str], release: Release, arrived: Arrived) -> None:
         """Send an answer through."""
-        assert self._node.stdin is not None
-        assert self._node.stdout is not None
+        if self._node.stdin is None or self._node.stdout is None:
+            raise RuntimeError("the node process was started without pipes")
         print(json.dumps({"patterns": PATTERNS, "frames": frames}), file=self._node.stdin, flush=True)
         said = json.loads(self._node.stdout.readline())
         self.seconds = said["seconds"]
