@@ -78,6 +78,9 @@ class Automaton:
         self._engines: list[Engine] = []
         self._class_of: list[int | None] = []
         self._follow: list[set[int]] = []
+        patterns = tuple(patterns)
+        #: Whether what matched may be certain though all from there on is open.
+        self.lazy = any(tree.is_lazy(parsed.body) for parsed in patterns)
         self._ways = [way for parsed in patterns for way in self._built(parsed)]
         self._kinds: dict[str, frozenset[int]] = {}
         self._known: dict[tuple[tuple[frozenset[int], ...], frozenset[int], bool], Configuration] = {}
