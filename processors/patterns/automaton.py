@@ -18,12 +18,12 @@ from typing import NamedTuple
 from processors.patterns import tree
 from processors.patterns.edges import Framed, framed_after, framed_before
 from processors.patterns.engine import Encoded, Engine
-from processors.patterns.tree import Char, Choice, Node, Parsed, Repeat
+from processors.patterns.tree import Char, Choice, Node, Parsed, Repeat, is_lazy
 
 #: Longer pieces cost less by the engine, and are too seldom the same to be remembered.
 MOST_CHARS = 32
 #: Patterns of more characters than this, counted repeats written out, are left to the engine.
-_MOST_POSITIONS = 1_000
+_MOST_POSITIONS = 4_000
 _MOST_GROUPS = 64
 #: So many steps are remembered; then all are forgotten.
 _MOST_STEPS = 50_000
@@ -74,6 +74,9 @@ class Automaton:
         Raises:
             TooManyPositionsError: the patterns are too long for it.
         """
+        patterns = list(patterns)
+        #: Whether what matched may be certain though the text could go on to a longer match.
+        self.lazy = any(is_lazy(parsed.body) for parsed in patterns)
         self._classes: dict[str, int] = {}
         self._engines: list[Engine] = []
         self._class_of: list[int | None] = []
