@@ -142,11 +142,10 @@ class MastraRegexFilter:
 
     async def __call__(self, frames: Sequence[str], release: Release, arrived: Arrived) -> None:
         """Send an answer through."""
-        asked, told = self._node.stdin, self._node.stdout
-        if asked is None or told is None:
-            raise RuntimeError("Node.js was started without pipes")
-        print(json.dumps({"patterns": PATTERNS, "frames": frames}), file=asked, flush=True)
-        said = json.loads(told.readline())
+        if self._node.stdin is None or self._node.stdout is None:
+            raise RuntimeError("the node process was started without pipes")
+        print(json.dumps({"patterns": PATTERNS, "frames": frames}), file=self._node.stdin, flush=True)
+        said = json.loads(self._node.stdout.readline())
         self.seconds = said["seconds"]
         for frame, out in zip([*frames, ""], said["releases"], strict=True):
             if frame:

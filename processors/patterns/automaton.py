@@ -18,7 +18,7 @@ from typing import NamedTuple
 from processors.patterns import tree
 from processors.patterns.edges import Framed, framed_after, framed_before
 from processors.patterns.engine import Encoded, Engine
-from processors.patterns.tree import Char, Choice, Node, Parsed, Repeat, is_lazy
+from processors.patterns.tree import Char, Choice, Node, Parsed, Repeat
 
 #: Longer pieces cost less by the engine, and are too seldom the same to be remembered.
 MOST_CHARS = 32
@@ -74,13 +74,13 @@ class Automaton:
         Raises:
             TooManyPositionsError: the patterns are too long for it.
         """
-        patterns = list(patterns)
-        #: Whether what matched may be certain though the text could go on to a longer match.
-        self.lazy = any(is_lazy(parsed.body) for parsed in patterns)
         self._classes: dict[str, int] = {}
         self._engines: list[Engine] = []
         self._class_of: list[int | None] = []
         self._follow: list[set[int]] = []
+        patterns = tuple(patterns)
+        #: Whether what matched may be certain though all from there on is open.
+        self.lazy = any(tree.is_lazy(parsed.body) for parsed in patterns)
         self._ways = [way for parsed in patterns for way in self._built(parsed)]
         self._kinds: dict[str, frozenset[int]] = {}
         self._known: dict[tuple[tuple[frozenset[int], ...], frozenset[int], bool], Configuration] = {}

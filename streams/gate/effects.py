@@ -18,6 +18,7 @@ import orjson
 from processors.outcomes import Report
 from streams.gate import entries, machine, steps
 from streams.gate.costs import added, estimated
+from streams.gate.decisions import decision_of
 from streams.gate.prompts import model_of, prompt_of
 from streams.gate.records import JournalRecord
 from streams.gate.release import pieces
@@ -31,7 +32,6 @@ from topics.records import (
     CancelCall,
     CancelledFrame,
     CompletedFrame,
-    Decision,
     FailedFrame,
     PostprocessCompleteFrame,
     Record,
@@ -318,24 +318,7 @@ class _Effects:
 
     def _decisions(self, phase: PhaseName | None, reports: Iterable[Report]) -> Iterator[Publish]:
         for report in reports:
-            yield Publish(
-                names.DECISIONS,
-                Decision(
-                    **self._turn_ids(),
-                    step=self.turn.step,
-                    attempt=self.turn.attempt,
-                    phase=phase or "output",
-                    processor=report.processor,
-                    version=report.version,
-                    verdict=report.verdict,
-                    changes=report.changes,
-                    time_ms=report.time_ms,
-                    error=report.error,
-                    reason=report.reason,
-                    metadata=report.metadata,
-                    at=self.record.at,
-                ),
-            )
+            yield Publish(names.DECISIONS, decision_of(self.turn, phase or "output", report, self.record.at))
 
     def _released(self, frame: TerminalFrame | TextFrame | ResetFrame | PostprocessCompleteFrame) -> Publish:
         return Publish(names.RELEASED_FRAMES, frame)
