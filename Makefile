@@ -7,11 +7,12 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint clean distclean
+.PHONY: help venv demo test chaos lint clean distclean
 
 help:
 	@echo "make demo   show turngate at work: starts its own broker, publishes turns, stops everything"
 	@echo "make test   ruff, mypy and pytest on every broker this machine can run"
+	@echo "make chaos  the long form of the chaos tests: who may die, on every broker this machine can run (half an hour)"
 	@echo "make lint   ruff and mypy alone"
 	@echo "make venv   only create $(VENV) and install everything into it"
 	@echo "make clean  remove caches (distclean: also $(VENV) and the fetched Kafka)"
@@ -55,6 +56,10 @@ lint: $(STAMP)
 # The header of pytest's output names the brokers of this run, and says of each one left out why.
 test: lint
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+# A short form of it is part of `make test`. PYTEST_ARGS='--chaos-json chaos.json' also writes the table to a file.
+chaos: $(STAMP)
+	$(BIN)/pytest tests/chaos --chaos=full $(PYTEST_ARGS)
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from processors.agents import Agent
+from processors.budgets import Budget
 from processors.contracts import (
     Answer,
     FilePart,
@@ -13,6 +15,8 @@ from processors.contracts import (
     Reply,
     TextPart,
     ToolCall,
+    ToolCallCheck,
+    ToolDefinition,
     TurnContext,
     User,
 )
@@ -25,7 +29,7 @@ from processors.declare import (
     post_processor,
     pre_processor,
 )
-from processors.deps import Deps, Manifest, load_deps
+from processors.deps import Deps, load_deps
 from processors.errors import (
     DeclarationError,
     DepsError,
@@ -35,15 +39,25 @@ from processors.errors import (
     ProcessorsError,
     ProcessorTimeoutError,
     RequiredControlError,
+    ToolArgumentsError,
+    ToolResultError,
 )
+from processors.history import LastMessages, TokenLimit
+from processors.manifest import Manifest
 from processors.policy import FailurePolicy
-from processors.verdicts import Block, ModifiedResponse, Pass, Proceed, Reject, Replace
+from processors.rules import message_rule, tool_rule
+from processors.tools import Tool, ToolContext, ToolSpec, tool
+from processors.verdicts import Allow, Block, Deny, ModifiedResponse, Pass, Proceed, Reject, Replace
 
 __all__ = [
+    "Agent",
+    "Allow",
     "Answer",
     "Block",
+    "Budget",
     "Declaration",
     "DeclarationError",
+    "Deny",
     "Deps",
     "DepsError",
     "DepsImportError",
@@ -52,6 +66,7 @@ __all__ = [
     "ImagePart",
     "IncomingMessage",
     "Incremental",
+    "LastMessages",
     "MalformedVerdictError",
     "Manifest",
     "Message",
@@ -69,12 +84,23 @@ __all__ = [
     "Reply",
     "RequiredControlError",
     "TextPart",
+    "TokenLimit",
+    "Tool",
+    "ToolArgumentsError",
     "ToolCall",
+    "ToolCallCheck",
+    "ToolContext",
+    "ToolDefinition",
+    "ToolResultError",
+    "ToolSpec",
     "TurnContext",
     "User",
     "input_processor",
     "load_deps",
+    "message_rule",
     "output_processor",
     "post_processor",
     "pre_processor",
+    "tool",
+    "tool_rule",
 ]

@@ -10,6 +10,8 @@ and lets the chain *take* what came of it, which gives the next run or the outco
 
 A run is plain data. It can be sent to another process and be gone on with there, after the one it was in has died. For
 that, whoever only looks on builds the same chain of `Declaration`s, without the code.
+
+The chains of messages and replies, which the failure policy has a say in, are in `processors.message_chains`.
 """
 
 from __future__ import annotations
@@ -17,27 +19,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from processors.contracts import Answer, IncomingMessage, Part, Prompt, TurnContext
-from processors.declare import Declaration
+from processors.contracts import Answer, IncomingMessage, Message, Prompt, Reply, ToolCallCheck, TurnContext
+from processors.declare import LABELS, Declaration
 from processors.errors import MalformedVerdictError
 from processors.outcomes import (
+    Allowed,
     Approved,
-    Blocked,
     Broken,
+    Denied,
     Derived,
     InputOutcome,
     OutputOutcome,
+    PostOutcome,
     PreOutcome,
-    Proceeded,
     Refused,
     Report,
+    ToolOutcome,
     Verdict,
 )
-from processors.plain import plain_prompt
-from processors.policy import FailurePolicy
-from processors.verdicts import Block, Pass, Proceed, Reject, Replace
+from processors.plain import plain_messages, plain_prompt, plain_text
+from processors.verdicts import Allow, Deny, Pass, Reject, Replace
 
 #: The longest reason that is kept, in code points: the journal and `decisions` are no place for an answer in disguise.
 MAX_REASON = 1_000
@@ -75,11 +78,22 @@ class OutputRun:
 
 @dataclass(frozen=True)
 class InputRun:
-    """A run of an input chain: the next member sees `subject`; each member before it left a report."""
+    """A run of an input chain over `prompt`; each member before the next left a report.
 
-    subject: Prompt
+    The first `history` messages of the prompt are from earlier turns. While `choosing`, the next member is the operator's
+    own history, which sees those alone.
+    """
+
+    prompt: Prompt
     context: TurnContext
     reports: tuple[Report, ...] = ()
+    history: int = 0
+    choosing: bool = False
+
+    @property
+    def subject(self) -> Prompt | tuple[Message, ...]:
+        """What the next member sees."""
+        return self.prompt.messages[: self.history] if self.choosing else self.prompt
 
 
 @dataclass(frozen=True)
@@ -95,13 +109,44 @@ class PreRun:
         return self.subject.context
 
 
-Run: TypeAlias = OutputRun | InputRun | PreRun
-Outcome: TypeAlias = OutputOutcome | InputOutcome | PreOutcome
-RUNS = (OutputRun, InputRun, PreRun)
+@dataclass(frozen=True)
+class GovernanceRun(PreRun):
+    """The same of message rules."""
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """A run of tool rules over one call: each sees `subject`; each member before the next left a report."""
+
+    subject: ToolCallCheck
+    reports: tuple[Report, ...] = ()
+
+    @property
+    def context(self) -> TurnContext:
+        """The turn the next member runs for."""
+        return self.subject.context
+
+
+@dataclass(frozen=True)
+class PostRun:
+    """A run of a chain of post-processors: the next member sees `subject`; each member before it left a report."""
+
+    subject: Reply
+    reports: tuple[Report, ...] = ()
+
+    @property
+    def context(self) -> TurnContext:
+        """The turn the next member runs for."""
+        return self.subject.context
+
+
+Run: TypeAlias = OutputRun | InputRun | PreRun | ToolRun | PostRun
+Outcome: TypeAlias = OutputOutcome | InputOutcome | PreOutcome | ToolOutcome | PostOutcome
+RUNS = (OutputRun, InputRun, PreRun, ToolRun, PostRun)
 
 M = TypeVar("M", bound=Declaration)
-R = TypeVar("R", OutputRun, InputRun, PreRun)
-O = TypeVar("O", OutputOutcome, InputOutcome, PreOutcome)  # noqa: E741 - the outcome, in one letter as all of these
+R = TypeVar("R", OutputRun, InputRun, PreRun, ToolRun, PostRun)
+O = TypeVar("O", OutputOutcome, InputOutcome, PreOutcome, ToolOutcome, PostOutcome)  # noqa: E741 - the outcome, in one letter as all of these
 
 
 class Chain(ABC, Generic[M, R, O]):
@@ -160,96 +205,79 @@ class OutputChain(Chain[M, OutputRun, OutputOutcome]):
 
     def _judge(self, run: OutputRun, member: M, value: object, time_ms: float) -> OutputRun | OutputOutcome:
         if isinstance(value, Pass):
-            return replace(run, reports=_add(run.reports, member, "pass", time_ms))
+            return replace(run, reports=added(run.reports, member, "pass", time_ms))
         if isinstance(value, Reject):
-            return Refused(member.name, value.reason, _add(run.reports, member, "reject", time_ms, reason=value.reason))
+            return Refused(
+                member.name, value.reason, added(run.reports, member, "reject", time_ms, reason=value.reason)
+            )
         if not isinstance(value, Replace):
-            raise MalformedVerdictError(f"an output processor answers Pass, Replace or Reject, not {_named(value)}")
+            raise MalformedVerdictError(f"an output processor answers Pass, Replace or Reject, not {named(value)}")
         before = run.subject
         calls = before.tool_calls if value.tool_calls is None else tuple(value.tool_calls)
         changes = value.changes or int((value.text, calls) != (before.text, before.tool_calls))
         return OutputRun(
             replace(before, text=value.text, tool_calls=calls),
-            _add(run.reports, member, "replace" if changes else "pass", time_ms, changes=changes),
+            added(run.reports, member, "replace" if changes else "pass", time_ms, changes=changes),
         )
 
     def _failed(self, run: OutputRun, member: M, error: str, time_ms: float) -> OutputOutcome:
-        return _broken(run.reports, member, error, time_ms)
+        return broken(run.reports, member, error, time_ms)
 
     def _outcome(self, run: OutputRun) -> OutputOutcome:
         return Approved(run.subject.text, run.subject.tool_calls, run.reports)
 
 
 class InputChain(Chain[M, InputRun, InputOutcome]):
-    """Input processors: each sees the prompt that the one before it made."""
+    """What derives a prompt: the operator's own history and prompt builder, where there are any, then input processors.
 
-    def open(self, prompt: Prompt, context: TurnContext) -> InputRun | InputOutcome:
-        """Begin with a prompt."""
-        return self._ended(InputRun(prompt, context))
+    The history chooses among the messages of earlier turns; each other member sees the prompt that the one before it
+    made.
+    """
+
+    def __init__(self, members: Sequence[M], derivation: Sequence[M] = ()) -> None:
+        """Make a chain of input processors, in order, and of what comes before them: the history first, if any."""
+        super().__init__((*derivation, *members))
+
+    def open(self, prompt: Prompt, context: TurnContext, *, history: int = 0) -> InputRun | InputOutcome:
+        """Begin with a prompt whose first `history` messages are from earlier turns."""
+        choosing = bool(self.members) and self.members[0].kind == "history"
+        return self._ended(InputRun(prompt, context, history=history, choosing=choosing))
 
     def _judge(self, run: InputRun, member: M, value: object, time_ms: float) -> InputRun | InputOutcome:
-        prompt = plain_prompt(value, "an input processor's answer")
-        changes = _differences(run.subject, prompt)
+        prompt = _derived(run, member, value)
+        changes = _differences(run.prompt, prompt)
         verdict: Verdict = "replace" if changes else "pass"
-        return InputRun(prompt, run.context, _add(run.reports, member, verdict, time_ms, changes=changes))
+        return InputRun(prompt, run.context, added(run.reports, member, verdict, time_ms, changes=changes))
 
     def _failed(self, run: InputRun, member: M, error: str, time_ms: float) -> InputOutcome:
-        return _broken(run.reports, member, error, time_ms)
+        return broken(run.reports, member, error, time_ms)
 
     def _outcome(self, run: InputRun) -> InputOutcome:
-        return Derived(run.subject, run.reports)
+        return Derived(run.prompt, run.reports)
 
 
-class PreChain(Chain[M, PreRun, PreOutcome]):
-    """Pre-processors of the turn's agent: each sees the message, and the metadata, that those before it made."""
+class ToolRuleChain(Chain[M, ToolRun, ToolOutcome]):
+    """Tool rules: all must allow the call, and the first that does not has the last word."""
 
-    def __init__(self, members: Sequence[M], policy: FailurePolicy | None = None) -> None:
-        """Make a chain of `members`, in order, whose failures are met with `policy`."""
-        super().__init__(members)
-        self.policy = policy or FailurePolicy()
+    def open(self, check: ToolCallCheck) -> ToolRun | ToolOutcome:
+        """Begin with a call."""
+        return self._ended(ToolRun(check))
 
-    def open(self, incoming: IncomingMessage) -> PreRun | PreOutcome:
-        """Begin with a user's message."""
-        return self._ended(PreRun(incoming))
+    def _judge(self, run: ToolRun, member: M, value: object, time_ms: float) -> ToolRun | ToolOutcome:
+        if isinstance(value, Deny):
+            return Denied(member.name, value.reason, added(run.reports, member, "reject", time_ms, reason=value.reason))
+        if not isinstance(value, Allow):
+            raise MalformedVerdictError(f"a tool rule answers Allow or Deny, not {named(value)}")
+        return replace(run, reports=added(run.reports, member, "pass", time_ms))
 
-    def _in_turn(self, run: PreRun) -> tuple[M, ...]:
-        return tuple(member for member in self.members if member.applies_to(run.context.agent))
+    def _failed(self, run: ToolRun, member: M, error: str, time_ms: float) -> ToolOutcome:
+        return broken(run.reports, member, error, time_ms)
 
-    def _judge(self, run: PreRun, member: M, value: object, time_ms: float) -> PreRun | PreOutcome:
-        before = run.subject
-        if isinstance(value, Block):
-            return Blocked(
-                member.name,
-                value.response or "",
-                value.reason,
-                {**before.metadata, **value.metadata},
-                _add(run.reports, member, "block", time_ms, reason=value.reason, metadata=value.metadata),
-            )
-        if not isinstance(value, Proceed):
-            raise MalformedVerdictError(f"a pre-processor answers Proceed or Block, not {_named(value)}")
-        # A verdict holds its message as parts, whichever way it was given.
-        message = before.message if value.message is None else cast("tuple[Part, ...]", value.message)
-        metadata = {**before.metadata, **value.metadata}
-        after = replace(before, message=message, metadata=metadata, context=replace(before.context, metadata=metadata))
-        changes = int(message != before.message)
-        return PreRun(after, _add(run.reports, member, "proceed", time_ms, changes=changes, metadata=value.metadata))
-
-    def _failed(self, run: PreRun, member: M, error: str, time_ms: float) -> PreRun | PreOutcome:
-        incoming = run.subject
-        action = self.policy.action("pre", incoming.channel, member.on_failure)
-        if action == "skip":
-            return replace(run, reports=_add(run.reports, member, "skipped", time_ms, error=error))
-        broken = _broken(run.reports, member, error, time_ms)
-        if action == "fail":
-            return broken
-        response = self.policy.response(incoming.channel)
-        return Blocked(member.name, response, error, dict(incoming.metadata), broken.reports)
-
-    def _outcome(self, run: PreRun) -> PreOutcome:
-        return Proceeded(run.subject.message, dict(run.subject.metadata), run.reports)
+    def _outcome(self, run: ToolRun) -> ToolOutcome:
+        return Allowed(run.reports)
 
 
-def _add(
+def added(
     reports: tuple[Report, ...],
     member: Declaration,
     verdict: Verdict,
@@ -267,9 +295,22 @@ def _add(
     return (*reports, one)
 
 
-def _broken(reports: tuple[Report, ...], member: Declaration, error: str, time_ms: float) -> Broken:
+def broken(reports: tuple[Report, ...], member: Declaration, error: str, time_ms: float) -> Broken:
     """Return the outcome of a failure that may not be skipped."""
-    return Broken(member.name, error, _add(reports, member, "failed", time_ms, error=error))
+    return Broken(member.name, error, added(reports, member, "failed", time_ms, error=error))
+
+
+def _derived(run: InputRun, member: Declaration, value: object) -> Prompt:
+    """Return the prompt that a member's answer makes of the run's."""
+    before = run.prompt
+    if run.choosing:
+        chosen = plain_messages(value, "a history's answer")
+        return before.model_copy(update={"messages": (*chosen, *before.messages[run.history :])})
+    if member.kind == "prompt_builder" and isinstance(value, str):
+        text = plain_text(value, "a prompt builder's answer")
+        system = "\n\n".join(part for part in (before.system, text) if part)
+        return before.model_copy(update={"system": system or before.system})
+    return plain_prompt(value, f"the answer of {LABELS[member.kind]} {member.name!r}")
 
 
 def _differences(before: Prompt, after: Prompt) -> int:
@@ -278,6 +319,6 @@ def _differences(before: Prompt, after: Prompt) -> int:
     return pairs + abs(len(before.messages) - len(after.messages)) + (before.system != after.system)
 
 
-def _named(value: object) -> str:
+def named(value: object) -> str:
     """Return how an error speaks of what a processor answered: by type, never by value."""
     return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from topics.content import FilePart, ImagePart, Message, Part, Prompt, TextPart, ToolCall, User
+from topics.content import FilePart, ImagePart, Message, Part, Prompt, TextPart, ToolCall, ToolDefinition, User
 
 __all__ = [
     "Answer",
@@ -23,6 +23,8 @@ __all__ = [
     "Reply",
     "TextPart",
     "ToolCall",
+    "ToolCallCheck",
+    "ToolDefinition",
     "TurnContext",
     "User",
     "text_of",
@@ -39,7 +41,8 @@ class TurnContext:
     """The turn a processor runs for.
 
     `step` and `attempt` count from 0. `attributes` is what the caller sent along with the request; `metadata` is what
-    the pre-processors of this turn have said so far.
+    the pre-processors of this turn have said so far. `recent_turns` are the times of the user's earlier turns in seconds
+    since the epoch, newest last, as far as the worker knows them: for limits on how often somebody may ask.
     """
 
     tenant: str = "default"
@@ -52,6 +55,7 @@ class TurnContext:
     attempt: int = 0
     attributes: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    recent_turns: tuple[float, ...] = ()
 
     @property
     def idempotency_key(self) -> str:
@@ -106,4 +110,16 @@ class Reply:
     user: User | None = None
     channel: str = "default"
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    context: TurnContext = field(default_factory=TurnContext)
+
+
+@dataclass(frozen=True)
+class ToolCallCheck:
+    """A tool call that a model asks for, as a tool rule sees it: after the output chain, before anybody makes it.
+
+    `tool` is what the model was told of the tool, None if it was told of none by that name.
+    """
+
+    call: ToolCall
+    tool: ToolDefinition | None = None
     context: TurnContext = field(default_factory=TurnContext)

@@ -1,4 +1,6 @@
-"""How a processor is declared: the four decorators, and the one description that everything else works with.
+"""How a processor is declared: its decorators, and whatever else may stand in a list of them.
+
+The decorators of governance are in `processors.rules`.
 
 A decorated function stays what it was and can be called as such, in tests above all; it only carries its declaration.
 An object whose class has a `name`, and a `process` or `execute` method, works as well as a function; whatever else a
@@ -11,102 +13,63 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
+from processors.declaration import (
+    CONTROL_TIMEOUT_S,
+    CONTROLS,
+    KINDS,
+    LABELS,
+    PRIORITY,
+    TIMEOUT_S,
+    Declaration,
+    Deriving,
+    Incremental,
+    Kind,
+    OnFailure,
+    Processor,
+    decorator_of,
+    default_timeout,
+    list_of,
+)
 from processors.errors import DeclarationError
 from processors.scanner import OpenScanner
 
-Kind: TypeAlias = Literal["pre", "input", "output", "post"]
-OnFailure: TypeAlias = Literal["skip", "fail", "block"]
-
-KINDS: tuple[Kind, ...] = ("pre", "input", "output", "post")
-#: The kinds that are controls: they apply to every agent, and their failure fails the turn.
-CONTROLS: frozenset[Kind] = frozenset({"input", "output"})
-ON_FAILURE: tuple[OnFailure, ...] = ("skip", "fail", "block")
-
-CONTROL_TIMEOUT_S = 30.0
-TIMEOUT_S = 180.0
-PRIORITY = 100.0
+__all__ = [
+    "CONTROLS",
+    "CONTROL_TIMEOUT_S",
+    "KINDS",
+    "LABELS",
+    "PRIORITY",
+    "TIMEOUT_S",
+    "Declaration",
+    "Deriving",
+    "F",
+    "Incremental",
+    "Kind",
+    "OnFailure",
+    "Processor",
+    "as_deriving",
+    "as_processor",
+    "carried",
+    "declaring",
+    "decorator_of",
+    "default_timeout",
+    "described",
+    "input_processor",
+    "list_of",
+    "output_processor",
+    "post_processor",
+    "pre_processor",
+]
 
 _CARRIED = "__turngate_declaration__"
 _METHODS = ("process", "execute")
 _DIGEST_CHARS = 12
-_MAX_NAME = 200
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class Incremental:
-    """The output processor can judge a text before it is complete.
-
-    What it answers for a longer text repeats what it answered for a shorter one, but for the last `lookback_chars`
-    characters of that answer: those are held back until more has come. 0 holds back nothing.
-    """
-
-    lookback_chars: int = 64
-
-    def __post_init__(self) -> None:
-        if type(self.lookback_chars) is not int or self.lookback_chars < 0:
-            raise DeclarationError("Incremental: lookback_chars must be an int, 0 or more")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Declaration:
-    """All there is to know about a processor but its code. Can be sent to another process.
-
-    `timeout_s` is the limit of one run in seconds. `priority`, `on_failure` and `agents` (None is all) concern pre- and
-    post-processors only, `incremental` and `scans` (it offers a scanner) output processors only.
-    """
-
-    kind: Kind
-    name: str
-    version: str = "0"
-    is_async: bool = False
-    timeout_s: float = TIMEOUT_S
-    priority: float = PRIORITY
-    on_failure: OnFailure = "skip"
-    incremental: Incremental | None = None
-    agents: tuple[str, ...] | None = None
-    scans: bool = False
-
-    def __post_init__(self) -> None:
-        problem = _problem(self)
-        if problem is not None:
-            raise DeclarationError(f"{self.kind} processor {self.name!r}: {problem}")
-
-    def applies_to(self, agent: str) -> bool:
-        """Tell whether the processor runs in turns of `agent`."""
-        return self.agents is None or agent in self.agents
-
-
-@dataclass(frozen=True, kw_only=True)
-class Processor(Declaration):
-    """A processor ready to run: `call(subject, context)` returns its answer, or an awaitable of it if `is_async`.
-
-    `open_scanner`, where there is one, opens a scanner for one answer (`processors.scanner`).
-    """
-
-    call: Callable[[Any, Any], Any] = field(compare=False, repr=False)
-    open_scanner: OpenScanner | None = field(default=None, compare=False, repr=False)
-
-    def declaration(self) -> Declaration:
-        """Return what is declared, without the code."""
-        return Declaration(
-            kind=self.kind,
-            name=self.name,
-            version=self.version,
-            is_async=self.is_async,
-            timeout_s=self.timeout_s,
-            priority=self.priority,
-            on_failure=self.on_failure,
-            incremental=self.incremental,
-            agents=self.agents,
-            scans=self.scans,
-        )
 
 
 def pre_processor(
@@ -127,7 +90,7 @@ def pre_processor(
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.
     """
-    return _decorator(
+    return declaring(
         "pre",
         name,
         version,
@@ -146,7 +109,7 @@ def input_processor(name: str, *, timeout_s: float = CONTROL_TIMEOUT_S, version:
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.
     """
-    return _decorator("input", name, version, timeout_s=timeout_s)
+    return declaring("input", name, version, timeout_s=timeout_s)
 
 
 def output_processor(
@@ -154,19 +117,22 @@ def output_processor(
     *,
     incremental: Incremental | None = None,
     open_scanner: OpenScanner | None = None,
+    linear_time: bool = False,
     timeout_s: float = CONTROL_TIMEOUT_S,
     version: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a function from an `Answer` to `Pass`, `Replace` or `Reject` as an output processor.
 
     Judges every step's answer, at most `timeout_s` seconds each time. With `incremental` it judges prefixes too, and
-    text is released while the model still writes. With `open_scanner` (`processors.scanner`) too, and sooner: a chain
-    whose members all scan reads the answer once. `version` is by default a digest of the source.
+    text is released while the model still writes. With `open_scanner` (`processors.scanner`) and `linear_time` too, and
+    sooner: a chain whose members all scan reads the answer once. `linear_time` is your word that the scanner takes time
+    linear in the answer and never waits, hangs or crashes: it runs within the turn worker, and nothing stops it there. A
+    scanner without that word is not run. `version` is by default a digest of the source.
 
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.
     """
-    return _decorator(
+    return declaring(
         "output",
         name,
         version,
@@ -174,6 +140,7 @@ def output_processor(
         incremental=incremental,
         scans=open_scanner is not None,
         open_scanner=open_scanner,
+        linear_time=linear_time,
     )
 
 
@@ -191,7 +158,7 @@ def post_processor(
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.
     """
-    return _decorator(
+    return declaring(
         "post",
         name,
         version,
@@ -212,22 +179,46 @@ def as_processor(member: object, kind: Kind) -> Processor:
     Raises:
         DeclarationError: it is none of these, or of another kind.
     """
-    found = member if isinstance(member, Processor) else getattr(member, _CARRIED, None)
-    if isinstance(found, Processor):
+    found = carried(member)
+    if found is not None:
         if found.kind != kind:
             raise DeclarationError(
                 f"{found.name!r} is a processor of kind {found.kind!r} and cannot be in the list of kind {kind!r}: "
-                f"move it to {found.kind}_processors"
+                f"move it to {list_of(found.kind)}"
             )
         if not inspect.ismethod(member):
             return found
         # A decorated method carries the declaration of its function, which knows nothing of the object.
-        return replace(found, call=_normalised(member, f"{kind} processor {found.name!r}"))
+        return replace(found, call=_normalised(member, f"{LABELS[kind]} {found.name!r}"))
     return _from_object(member, kind)
 
 
-def _decorator(kind: Kind, name: str, version: str | None, **declared: Any) -> Callable[[F], F]:
-    """Return a decorator that checks and attaches the declaration and gives the function back."""
+def carried(member: object) -> Processor | None:
+    """Return the description that a decorator has left, if one has."""
+    found = member if isinstance(member, Processor) else getattr(member, _CARRIED, None)
+    return found if isinstance(found, Processor) else None
+
+
+def as_deriving(kind: Deriving, function: Callable[..., Any]) -> Processor:
+    """Return the description of a function of the operator's that derives a prompt: it is in no list, and named by kind.
+
+    An object that is called may have a `timeout_s` and a `version`.
+
+    Raises:
+        DeclarationError: its signature, or one of these, cannot be.
+    """
+    source = function if inspect.isroutine(function) else type(function)
+    version = getattr(function, "version", None)
+    limit = getattr(function, "timeout_s", CONTROL_TIMEOUT_S)
+    return described(kind, kind.replace("_", "-"), version, function, source=source, declared={"timeout_s": limit})
+
+
+def declaring(kind: Kind, name: str, version: str | None, **declared: Any) -> Callable[[F], F]:
+    """Return a decorator that checks and attaches the declaration and gives the function back.
+
+    Raises:
+        DeclarationError: an argument, or later the function's signature, cannot be.
+    """
     # Checked before there is a function, so that the error points at the line of the decorator.
     facts = {fact: value for fact, value in declared.items() if fact != "open_scanner"}
     Declaration(kind=kind, name=name, version=version or "0", **facts)
@@ -235,12 +226,12 @@ def _decorator(kind: Kind, name: str, version: str | None, **declared: Any) -> C
     def declare(function: F) -> F:
         if inspect.isclass(function):
             raise DeclarationError(
-                f"@{kind}_processor decorates functions; give the class {function.__name__} a `name` attribute instead "
+                f"@{decorator_of(kind)} decorates functions; give the class {function.__name__} a `name` attribute instead "
                 "and list an instance of it"
             )
         if not callable(function):
-            raise DeclarationError(f"@{kind}_processor({name!r}) must decorate a function")
-        setattr(function, _CARRIED, _processor(kind, name, version, function, source=function, declared=declared))
+            raise DeclarationError(f"@{decorator_of(kind)}({name!r}) must decorate a function")
+        setattr(function, _CARRIED, described(kind, name, version, function, source=function, declared=declared))
         return function
 
     return declare
@@ -255,7 +246,7 @@ def _from_object(member: object, kind: Kind) -> Processor:
     if method is None or name is None:
         label = getattr(member, "__qualname__", type(member).__qualname__)
         raise DeclarationError(
-            f"{label} is no {kind} processor: decorate the function with @{kind}_processor(name=...), or list an "
+            f"{label} is no {LABELS[kind]}: decorate the function with @{decorator_of(kind)}(name=...), or list an "
             "object with a `name` and a `process` or `execute` method"
         )
     own_kind = getattr(member, "kind", kind)
@@ -263,19 +254,31 @@ def _from_object(member: object, kind: Kind) -> Processor:
         raise DeclarationError(
             f"{name!r} is a processor of kind {own_kind!r} and cannot be in the list of kind {kind!r}"
         )
-    declared: dict[str, Any] = {"timeout_s": getattr(member, "timeout_s", _default_timeout(kind))}
+    declared: dict[str, Any] = {"timeout_s": getattr(member, "timeout_s", default_timeout(kind))}
     declared["priority"] = getattr(member, "priority", PRIORITY)
     declared["on_failure"] = getattr(member, "on_failure", "skip")
     declared["incremental"] = getattr(member, "incremental", None)
     declared["agents"] = _agents(getattr(member, "agents", None))
     declared["open_scanner"] = getattr(member, "open_scanner", None)
     declared["scans"] = declared["open_scanner"] is not None
+    declared["linear_time"] = _vouched(member)
     version = getattr(member, "version", None)
-    return _processor(kind, name, version, method, source=type(member), declared=declared)
+    return described(kind, name, version, method, source=type(member), declared=declared)
 
 
-def _processor(
-    kind: Kind,
+def _vouched(member: object) -> bool:
+    """Return what `linear_time` says of a member's scanner; said of one scanner, it says nothing of a subclass's other."""
+    holders = [getattr(member, "__dict__", {}), *map(vars, type(member).__mro__)]
+    said, scanner = (
+        next((place for place, holder in enumerate(holders) if name in holder), len(holders))
+        for name in ("linear_time", "open_scanner")
+    )
+    vouched: bool = getattr(member, "linear_time", False) if said <= scanner else False
+    return vouched
+
+
+def described(
+    kind: Kind | Deriving,
     name: str,
     version: str | None,
     function: Callable[..., Any],
@@ -283,20 +286,19 @@ def _processor(
     source: object,
     declared: dict[str, Any],
 ) -> Processor:
-    """Put a description together."""
+    """Return the description of `function` with what is `declared`; the version is by default a digest of `source`.
+
+    Raises:
+        DeclarationError: what is declared, or the function's signature, cannot be.
+    """
     return Processor(
         kind=kind,
         name=name,
         version=version if version is not None else _digest(source),
         is_async=_is_async(function),
-        call=_normalised(function, f"{kind} processor {name!r}"),
+        call=_normalised(function, f"{LABELS[kind]} {name!r}"),
         **declared,
     )
-
-
-def _default_timeout(kind: Kind) -> float:
-    """Return the limit of a processor that names none, in seconds."""
-    return CONTROL_TIMEOUT_S if kind in CONTROLS else TIMEOUT_S
 
 
 def _agents(agents: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -343,42 +345,3 @@ def _digest(source: object) -> str:
     except (OSError, TypeError):
         return "0"
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:_DIGEST_CHARS]
-
-
-def _problem(declared: Declaration) -> str | None:
-    """Return what is wrong with a declaration, or None."""
-    control = declared.kind in CONTROLS
-    checks: tuple[tuple[bool, str], ...] = (
-        (declared.kind in KINDS, f"the kind must be one of {', '.join(KINDS)}"),
-        (_is_name(declared.name), f"the name must be a text of 1 to {_MAX_NAME} printable characters"),
-        (_is_name(declared.version), f"the version must be a text of 1 to {_MAX_NAME} printable characters"),
-        (_is_number(declared.timeout_s) and declared.timeout_s > 0, "timeout_s must be a number of seconds above 0"),
-        (_is_number(declared.priority), "priority must be a finite number"),
-        (declared.on_failure in ON_FAILURE, f"on_failure must be one of {', '.join(ON_FAILURE)}"),
-        (
-            declared.agents is None or all(isinstance(agent, str) for agent in declared.agents),
-            "agents must be a list of names, or None for all",
-        ),
-        (
-            declared.incremental is None or isinstance(declared.incremental, Incremental),
-            "incremental must be Incremental(...) or None",
-        ),
-        (declared.incremental is None or declared.kind == "output", "only output processors can be incremental"),
-        (not declared.scans or declared.kind == "output", "only output processors can scan"),
-        (not control or declared.agents is None, "a control applies to every agent and cannot be scoped"),
-        (
-            not control or declared.on_failure == "skip",
-            "on_failure has no place on a control: its failure always fails the turn",
-        ),
-    )
-    return next((problem for right, problem in checks if not right), None)
-
-
-def _is_name(value: object) -> bool:
-    """Tell whether a value can name something in records, metrics and on a command line."""
-    return isinstance(value, str) and 0 < len(value) <= _MAX_NAME and value.isprintable() and not value.isspace()
-
-
-def _is_number(value: object) -> bool:
-    """Tell whether a value is a finite number; a bool is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

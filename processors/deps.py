@@ -11,63 +11,36 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any
 
-from processors.declare import CONTROLS, Declaration, Kind, Processor, as_processor
-from processors.errors import DeclarationError, DepsError, DepsImportError, RequiredControlError
+from processors import listed
+from processors.agents import Agent
+from processors.budgets import Budget
+from processors.declare import CONTROLS, KINDS, Declaration, Kind, Processor, list_of
+from processors.errors import DepsError, DepsImportError
+from processors.history import HistoryWindow, LastMessages, TokenLimit
+from processors.manifest import Manifest, Window
 from processors.scanner import ScannerChain
-
-Window: TypeAlias = Literal["widest", "sum"]
-ReleaseMode: TypeAlias = Literal["live", "whole", "incremental", "scan"]
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What is declared, without the code: for those who decide about chains but do not run them.
-
-    Each list is in the order its chain runs in. Can be sent to another process.
-    """
-
-    output: tuple[Declaration, ...] = ()
-    input: tuple[Declaration, ...] = ()
-    pre: tuple[Declaration, ...] = ()
-    post: tuple[Declaration, ...] = ()
-    required_controls: tuple[str, ...] = ()
-    window: Window = "widest"
-
-    def chain(self, kind: Kind) -> tuple[Declaration, ...]:
-        """Return the members of one kind, in the order they run in."""
-        members: tuple[Declaration, ...] = getattr(self, kind)
-        return members
-
-    def __bool__(self) -> bool:
-        """Tell whether anything is declared at all."""
-        return bool(self.output or self.input or self.pre or self.post)
-
-    @property
-    def release_mode(self) -> ReleaseMode:
-        """How answers are released: as they come, after the whole answer is judged, prefix by prefix, or scanned."""
-        if not self.output:
-            return "live"
-        if all(member.scans for member in self.output):
-            return "scan"
-        return "incremental" if all(member.incremental is not None for member in self.output) else "whole"
-
-    @property
-    def window_chars(self) -> int:
-        """How many characters at the end of the chain's output an incremental release holds back."""
-        lookbacks = [member.incremental.lookback_chars for member in self.output if member.incremental is not None]
-        return sum(lookbacks) if self.window == "sum" else max(lookbacks, default=0)
+from processors.tools import Tool
 
 
 @dataclass(frozen=True, init=False)
 class Deps:
-    """The chains that apply to every turn.
+    """What the operator declares: the chains that apply to every turn, and what turns are made of.
 
     Output and input processors run in the order given, each on what the one before it made; pre- and post-processors
-    in order of (priority, name). `required_controls` names input and output processors without which nothing may
-    start. `window` is how the lookbacks of an incremental output chain combine: the widest of them, or their sum for
-    chains whose members feed each other.
+    in order of (priority, name); `governance`, message rules and tool rules, in the order given and before all of them.
+    `required_controls` names rules, output and input processors without which nothing may start. `window` is how the
+    lookbacks of an incremental output chain combine: the widest of them, or their sum for chains whose members feed each
+    other.
+
+    `agents` and their `tools`, and the `budgets` of tenants and users, are those that turns know. `history` chooses which
+    messages of a thread ride along in a prompt: a window, or a function of the operator's from messages to messages.
+    `prompt_builder`, from a `Prompt` to a `Prompt` or to a text that is appended to the system prompt, adds to it before
+    the input processors see it. Both functions may take the `TurnContext` as a second argument.
+
+    With `gate_post_processed` the output chain judges what post-processors make of a reply. With `carry_across_steps` it
+    judges the answers of a turn's steps as one text, so that nothing is split between two of them.
     """
 
     output_processors: tuple[Processor, ...]
@@ -76,6 +49,14 @@ class Deps:
     post_processors: tuple[Processor, ...]
     required_controls: tuple[str, ...]
     window: Window
+    governance: tuple[Processor, ...]
+    tools: tuple[Tool, ...]
+    agents: tuple[Agent, ...]
+    budgets: tuple[Budget, ...]
+    history: HistoryWindow | None
+    derivation: tuple[Processor, ...]
+    gate_post_processed: bool
+    carry_across_steps: bool
     manifest: Manifest = field(repr=False, compare=False)
 
     def __init__(
@@ -87,43 +68,66 @@ class Deps:
         post_processors: Iterable[object] = (),
         required_controls: Iterable[str] = (),
         window: Window = "widest",
+        governance: Iterable[object] = (),
+        tools: Iterable[object] = (),
+        agents: Iterable[object] = (),
+        budgets: Iterable[object] = (),
+        history: HistoryWindow | Callable[..., Any] | None = None,
+        prompt_builder: Callable[..., Any] | None = None,
+        gate_post_processed: bool = False,
+        carry_across_steps: bool = False,
     ) -> None:
         """Check and sort what is given.
 
         Raises:
-            DepsError: an entry is no processor of its list's kind, or a name is there twice.
-            RequiredControlError: a required control is not among the input and output processors.
+            DepsError: an entry is not what its list holds, a name is there twice, an agent may call a tool that is not
+                there, or another argument cannot be.
+            RequiredControlError: a required control is not among the rules, the input and the output processors.
         """
         by_priority = attrgetter("priority", "name")
-        chains: dict[Kind, tuple[Processor, ...]] = {
-            "output": _members("output", output_processors),
-            "input": _members("input", input_processors),
-            "pre": tuple(sorted(_members("pre", pre_processors), key=by_priority)),
-            "post": tuple(sorted(_members("post", post_processors), key=by_priority)),
+        values: dict[str, Any] = {
+            "output_processors": listed.members("output", output_processors),
+            "input_processors": listed.members("input", input_processors),
+            "pre_processors": tuple(sorted(listed.members("pre", pre_processors), key=by_priority)),
+            "post_processors": tuple(sorted(listed.members("post", post_processors), key=by_priority)),
+            "governance": listed.rules(governance),
+            "tools": listed.tools(tools),
+            "budgets": listed.budgets(budgets),
+            "derivation": listed.derivation(history, prompt_builder),
+            "history": history if isinstance(history, LastMessages | TokenLimit) else None,
+            "window": listed.one_of("window", window, ("widest", "sum")),
+            "gate_post_processed": listed.flag("gate_post_processed", gate_post_processed),
+            "carry_across_steps": listed.flag("carry_across_steps", carry_across_steps),
         }
-        if window not in ("widest", "sum"):
-            raise DepsError('Deps: window must be "widest" or "sum"')
-        required = _required(required_controls, chains)
-        declared = {kind: tuple(member.declaration() for member in members) for kind, members in chains.items()}
-        manifest = Manifest(
-            output=declared["output"],
-            input=declared["input"],
-            pre=declared["pre"],
-            post=declared["post"],
-            required_controls=required,
-            window=window,
-        )
-        values = {f"{kind}_processors": members for kind, members in chains.items()}
-        for name, value in (values | {"required_controls": required, "window": window, "manifest": manifest}).items():
+        values["agents"] = listed.agents(agents, values["tools"])
+        for name, value in values.items():
             object.__setattr__(self, name, value)
+        controls = [member for kind in sorted(CONTROLS) for member in self.chain(kind)]
+        object.__setattr__(self, "required_controls", listed.required(required_controls, controls))
+        object.__setattr__(self, "manifest", self._manifest())
+
+    def _manifest(self) -> Manifest:
+        """Return what is declared, without the code."""
+        return Manifest(
+            **{kind: _declarations(self.chain(kind)) for kind in KINDS},
+            derivation=_declarations(self.derivation),
+            required_controls=self.required_controls,
+            window=self.window,
+            history=self.history,
+            tools=tuple(one.spec() for one in self.tools),
+            agents=self.agents,
+            budgets=self.budgets,
+            gate_post_processed=self.gate_post_processed,
+            carry_across_steps=self.carry_across_steps,
+        )
 
     def chain(self, kind: Kind) -> tuple[Processor, ...]:
         """Return the members of one kind, in the order they run in."""
-        members: tuple[Processor, ...] = getattr(self, f"{kind}_processors")
-        return members
+        members: tuple[Processor, ...] = getattr(self, list_of(kind))
+        return tuple(member for member in members if member.kind == kind)
 
     def scanners(self) -> Callable[[], ScannerChain] | None:
-        """Return what opens the output chain's scanners, if every member has one."""
+        """Return what opens the output chain's scanners, if every member has one. Only in mode `scan` are they to be run."""
         openers = [member.open_scanner for member in self.output_processors]
         found = [opener for opener in openers if opener is not None]
         if not found or len(found) < len(openers):
@@ -157,37 +161,9 @@ def load_deps(spec: str, *, paths: Sequence[str | Path] = ()) -> Deps:
     )
 
 
-def _members(kind: Kind, given: Iterable[object]) -> tuple[Processor, ...]:
-    """Return the processors of one list, checked."""
-    listed = f"{kind}_processors"
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DepsError(f"Deps: {listed} must be a list of processors, not {type(given).__name__}")
-    members: list[Processor] = []
-    for position, member in enumerate(given):
-        try:
-            members.append(as_processor(member, kind))
-        except DeclarationError as error:
-            raise DepsError(f"Deps: {listed}[{position}]: {error}") from error
-    names = [member.name for member in members]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DepsError(f"Deps: {listed} has more than one of: {', '.join(twice)}. Give each its own name.")
-    return tuple(members)
-
-
-def _required(given: Iterable[str], chains: dict[Kind, tuple[Processor, ...]]) -> tuple[str, ...]:
-    """Return the names of required controls; all of them are active."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DepsError(f"Deps: required_controls must be a list of names, not {type(given).__name__}")
-    required = tuple(given)
-    active = {member.name for kind in CONTROLS for member in chains[kind]}
-    missing = [str(name) for name in required if name not in active]
-    if missing:
-        raise RequiredControlError(
-            f"required_controls: not active: {', '.join(missing)}. Active controls: "
-            f"{', '.join(sorted(active)) or 'none'}. Add them to input_processors or output_processors."
-        )
-    return required
+def _declarations(members: Iterable[Processor]) -> tuple[Declaration, ...]:
+    """Return members without their code."""
+    return tuple(member.declaration() for member in members)
 
 
 def _module(name: str, spec: str, paths: Sequence[str | Path]) -> object:

@@ -7,10 +7,12 @@
     │   └── RequiredControlError  a control that must be active is not
     ├── MalformedVerdictError   a processor answered with something that is no verdict (a TypeError too)
     ├── ProcessorTimeoutError   a processor ran longer than its limit
-    └── ProcessorCrashedError   a processor's process died while it ran
+    ├── ProcessorCrashedError   a processor's process died while it ran
+    ├── ToolArgumentsError      a model called a tool with arguments that the tool does not take
+    └── ToolResultError         a tool returned what JSON cannot say
 
-The names of the last three also stand where an outcome carries the class name of what a processor threw. No message of
-these errors quotes what a processor saw or answered.
+The names of the three in front of those of tools also stand where an outcome carries the class name of what a processor
+threw. No message of these errors quotes what a processor saw or answered.
 """
 
 from __future__ import annotations
@@ -46,3 +48,19 @@ class ProcessorTimeoutError(ProcessorsError):
 
 class ProcessorCrashedError(ProcessorsError):
     """The process that ran a processor died under it: `os._exit`, a native crash, or the out-of-memory killer."""
+
+
+class ToolArgumentsError(ProcessorsError):
+    """A model's arguments are not what the tool takes. The message quotes none of them.
+
+    `for_model` tells the model what is wrong, and may repeat what it wrote: it is content, and goes to the model alone.
+    """
+
+    def __init__(self, message: str, for_model: str = "") -> None:
+        """Say what is wrong, to the operator and to the model."""
+        super().__init__(message)
+        self.for_model = for_model
+
+
+class ToolResultError(ProcessorsError):
+    """A tool's result can be said neither as a text nor in JSON."""

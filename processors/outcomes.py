@@ -81,7 +81,10 @@ class Proceeded:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """The pre-processor `processor` ends the turn with `response` ("" asks for the channel's default text)."""
+    """`processor`, a message rule or a pre-processor, ends the turn with `response`.
+
+    "" asks for the channel's default text. Of a post-processor that failed: `response` goes out in place of the reply.
+    """
 
     processor: str
     response: str = ""
@@ -90,6 +93,33 @@ class Blocked:
     reports: tuple[Report, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The rules let the tool call be made."""
+
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The rule `processor` does not let the tool call be made."""
+
+    processor: str
+    reason: str
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Modified:
+    """The post-processors made `text` of the reply; `metadata` is what the pre-processors of the turn said."""
+
+    text: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    reports: tuple[Report, ...] = ()
+
+
 OutputOutcome: TypeAlias = Approved | Refused | Broken
 InputOutcome: TypeAlias = Derived | Broken
 PreOutcome: TypeAlias = Proceeded | Blocked | Broken
+ToolOutcome: TypeAlias = Allowed | Denied | Broken
+PostOutcome: TypeAlias = Modified | Blocked | Broken

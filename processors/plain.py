@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from processors.errors import MalformedVerdictError
-from topics.content import FilePart, ImagePart, Part, Prompt, TextPart, ToolCall
+from topics.content import FilePart, ImagePart, Message, Part, Prompt, TextPart, ToolCall
 from topics.text import well_formed
 
 _PARTS = (TextPart, ImagePart, FilePart)
@@ -102,6 +102,20 @@ def plain_prompt(value: object, what: str) -> Prompt:
         return Prompt.model_validate(value.model_dump(warnings="none"))
     except (ValidationError, PydanticSerializationError, AttributeError) as error:
         raise MalformedVerdictError(f"{what} holds something that no prompt can") from error
+
+
+def plain_messages(value: object, what: str) -> tuple[Message, ...]:
+    """Return `value`, a list or tuple of messages, as a tuple of them whose every field is of its declared type.
+
+    Raises:
+        MalformedVerdictError: it is none, or holds something a message cannot.
+    """
+    if not isinstance(value, list | tuple):
+        raise MalformedVerdictError(f"{what} must be a tuple of Message, not {type(value).__name__}")
+    wrong = next((one for one in value if not isinstance(one, Message)), None)
+    if wrong is not None:
+        raise MalformedVerdictError(f"{what} must hold Message only, not {type(wrong).__name__}")
+    return plain_prompt(Prompt.model_construct(messages=tuple(value)), what).messages
 
 
 def _key(key: object, what: str) -> str:

@@ -1,8 +1,8 @@
 """Scanners: processors that read an answer once, and say at every moment which text can no longer change.
 
 A scanner's words must be those of its processor: all that `feed` and `finish` return is, together, what the processor makes
-of the whole text. It may look at each character a bounded number of times; whoever cannot promise that offers none, and
-is run on prefixes instead.
+of the whole text. It may look at each character a bounded number of times. Whoever promises that says so (`linear_time`);
+whoever does not is run on prefixes instead, in a process that can be ended.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ async def _run(deps: Deps, frames: Iterable[str | Mapping[str, Any]]) -> GateRes
     chains = InlineChainRunner(deps)
     await chains.start()
     try:
-        run = GateRun(chains, gate_policy(deps), deps.scanners())
+        run = GateRun(chains, gate_policy(deps), deps.scanners() if deps.manifest.release_mode == "scan" else None)
         releases = [text async for text in run.feed(frames)]
     finally:
         await chains.stop()

@@ -95,8 +95,24 @@ class ModifiedResponse:
         _set(self, "text", plain_text(self.text, "ModifiedResponse: text"))
 
 
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """The tool call may be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """The tool call may not be made. `reason` is for the operator's records."""
+
+    reason: str
+
+    def __post_init__(self) -> None:
+        _set(self, "reason", plain_text(self.reason, "Deny: reason"))
+
+
 OutputVerdict: TypeAlias = Pass | Replace | Reject
 PreVerdict: TypeAlias = Proceed | Block
+ToolVerdict: TypeAlias = Allow | Deny
 
 
 def _set(verdict: object, name: str, value: object) -> None:

@@ -16,6 +16,7 @@ from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.gate.scan import AnswerScan, Scanner
 from streams.gate.state import Phase, Turn
+from streams.gate.work import RunOutput, work_of
 from streams.judging import judge, subject
 from topics.content import TextPart
 from topics.records import CompletedFrame, FailedFrame, ModelFrame, RejectedFrame, TextFrame, TurnRequest
@@ -64,7 +65,7 @@ class GateRun:
         for frame in read_frames(frames):
             for text in self._happened(events.Frames((frame,))):
                 yield text
-            if (work := machine.work(self._turn, self._policy)) is not None and isinstance(work, machine.RunOutput):
+            if (work := work_of(self._turn, self._policy)) is not None and isinstance(work, RunOutput):
                 for text in self._happened(await self._pass(work)):
                     yield text
             if self._turn.over:
@@ -73,7 +74,7 @@ class GateRun:
         for text in self._happened(events.Tick()):
             yield text
 
-    async def _pass(self, work: machine.RunOutput) -> events.Event:
+    async def _pass(self, work: RunOutput) -> events.Event:
         outcome = await judge(self._chains, subject(self._turn, work, TurnContext()))
         return events.PassDone(work.step, work.attempt, work.upto, work.final, outcome)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+from streams.models.guard import Outcome as CallOutcome
+from streams.models.guard import ProviderObserver
 from streams.settings import SettingsError
+from streams.tools.answers import Outcome as ToolOutcome
+from streams.tools.ports import ToolObserver
 from streams.turns.desk import Plan
 from streams.turns.observer import Observer
 from topics.records import Decision
@@ -28,6 +32,18 @@ class Metrics(Observer):
         self._open = Gauge(
             "turngate_open_turns", "Turns that have no outcome yet, by partition", ["partition"], registry=self.registry
         )
+        self._waiting = Gauge(
+            "turngate_waiting_inputs",
+            "Records and news that are read and not journaled yet, by partition",
+            ["partition"],
+            registry=self.registry,
+        )
+        self._unpublished = Gauge(
+            "turngate_unpublished_records",
+            "Journal records whose effects are not confirmed yet, by partition",
+            ["partition"],
+            registry=self.registry,
+        )
         self._sources = Counter("turngate_source_records", "Source records taken in", registry=self.registry)
         self._dropped = Counter(
             "turngate_frames_dropped",
@@ -48,16 +64,7 @@ class Metrics(Observer):
         Raises:
             MetricsPortError: the port is taken, or not for this user to listen on, or no port.
         """
-        if port is None:
-            return
-        try:
-            start_http_server(port, registry=self.registry)
-        except (OSError, OverflowError) as exc:
-            why = exc.strerror if isinstance(exc, OSError) else None
-            raise MetricsPortError(
-                f"TURNGATE_METRICS_PORT: cannot listen on port {port} ({why or 'no such port'}): stop what listens there, "
-                "or set another port"
-            ) from None
+        _serve(self.registry, port)
 
     def applied(self, plan: Plan, sources: int) -> None:
         """Count what a plan brought."""
@@ -78,6 +85,124 @@ class Metrics(Observer):
         """Note how many turns of a partition are open."""
         self._open.labels(str(partition)).set(count)
 
+    def waiting(self, partition: int, sources: int, effects: int) -> None:
+        """Note how much of a partition is in memory and on its way."""
+        self._waiting.labels(str(partition)).set(sources)
+        self._unpublished.labels(str(partition)).set(effects)
+
     def ungated(self, yes: bool) -> None:
         """Say whether answers pass unjudged."""
         self._ungated.set(1 if yes else 0)
+
+
+class ModelMetrics(ProviderObserver):
+    """The model runner's metrics, in a registry of their own. Providers are those that the settings name."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._calls = Counter(
+            "turngate_provider_calls",
+            "Model calls made, by provider and whether it had been asked before in the step",
+            ["provider", "retry"],
+            registry=self.registry,
+        )
+        self._ended = Counter(
+            "turngate_provider_outcomes",
+            "Model calls ended: answered, refused by a provider that is there, down, or given up before anybody could tell",
+            ["provider", "outcome"],
+            registry=self.registry,
+        )
+        self._turned_away = Counter(
+            "turngate_provider_turned_away",
+            "Model calls that failed at once without being made, by reason",
+            ["provider", "error"],
+            registry=self.registry,
+        )
+        self._retries_left = Gauge(
+            "turngate_retry_budget",
+            "Retries that a provider could be sent when it was last called",
+            ["provider"],
+            registry=self.registry,
+        )
+        self._open = Gauge(
+            "turngate_circuit_open",
+            "1 while a provider is left alone because it is down, until a call that tries it is answered",
+            ["provider"],
+            registry=self.registry,
+        )
+
+    def serve(self, port: int | None) -> None:
+        """Serve `/metrics` on `port`, if there is one.
+
+        Raises:
+            MetricsPortError: the port is taken, or not for this user to listen on, or no port.
+        """
+        _serve(self.registry, port)
+
+    def called(self, provider: str, *, retry: bool) -> None:
+        """Count a call."""
+        self._calls.labels(provider, "yes" if retry else "no").inc()
+
+    def ended(self, provider: str, outcome: CallOutcome) -> None:
+        """Count how a call ended."""
+        self._ended.labels(provider, outcome).inc()
+
+    def turned_away(self, provider: str, error: str) -> None:
+        """Count a call that was not made."""
+        self._turned_away.labels(provider, error).inc()
+
+    def state(self, provider: str, *, retries_left: float, circuit_open: bool) -> None:
+        """Show what the guard of a provider has come to."""
+        self._retries_left.labels(provider).set(retries_left)
+        self._open.labels(provider).set(1 if circuit_open else 0)
+
+
+class ToolMetrics(ToolObserver):
+    """The tool runner's metrics, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._calls = Counter(
+            "turngate_tool_calls",
+            "Tool calls ended, by tool (empty: there is none of that name) and outcome",
+            ["tool", "outcome"],
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "turngate_tool_call_seconds",
+            "From the start of a tool call to its confirmed result, waiting for a process included",
+            ["tool"],
+            buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180),
+            registry=self.registry,
+        )
+        self._open = Gauge("turngate_open_tool_calls", "Tool calls that have no result yet", registry=self.registry)
+
+    def serve(self, port: int | None) -> None:
+        """Serve `/metrics` on `port`, if there is one.
+
+        Raises:
+            MetricsPortError: the port is taken, or not for this user to listen on, or no port.
+        """
+        _serve(self.registry, port)
+
+    def ended(self, tool: str, outcome: ToolOutcome, seconds: float) -> None:
+        """Count a call that has ended."""
+        self._calls.labels(tool, outcome).inc()
+        self._seconds.labels(tool).observe(seconds)
+
+    def open_calls(self, count: int) -> None:
+        """Note how many calls are open."""
+        self._open.set(count)
+
+
+def _serve(registry: CollectorRegistry, port: int | None) -> None:
+    if port is None:
+        return
+    try:
+        start_http_server(port, registry=registry)
+    except (OSError, OverflowError) as exc:
+        why = exc.strerror if isinstance(exc, OSError) else None
+        raise MetricsPortError(
+            f"TURNGATE_METRICS_PORT: cannot listen on port {port} ({why or 'no such port'}): stop what listens there, "
+            "or set another port"
+        ) from None

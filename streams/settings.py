@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, SecretStr, ValidationError, field_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, SecretStr, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings import SettingsError as UnreadableSettingError
 
+from streams.providers import NAME, ProviderSettings
 from topics.names import DEFAULT_PREFIX
 
 PREFIX = "TURNGATE_"
@@ -60,9 +61,21 @@ class Settings(BaseSettings):
     on_retry: Literal["reset", "fail"] = Field(
         default="reset", description="what a new attempt does to text that is out: take it back, or fail the turn"
     )
+    fallback_models: tuple[str, ...] = Field(
+        default=(), description="models to ask, in this order, when the one asked for fails for good"
+    )
+    max_retry_wait_s: PositiveFloat = Field(
+        default=30, description="the longest patience that a provider may ask for before a new attempt"
+    )
     turn_timeout_s: PositiveFloat = Field(default=600, description="the longest a turn may take")
     idle_timeout_s: PositiveFloat = Field(default=120, description="the longest a model may stay silent")
     gap_timeout_s: PositiveFloat = Field(default=30, description="how long a missing frame is waited for")
+    post_budget_s: PositiveFloat = Field(
+        default=10, description="how long the reader of a streamed reply waits for its post-processed version"
+    )
+    thread_retention_s: PositiveFloat = Field(
+        default=30 * 24 * 3600, description="how long a thread is remembered after its last turn"
+    )
     idempotency_window_s: PositiveFloat = Field(
         default=24 * 3600, description="how long a closed turn answers to a repeated request"
     )
@@ -71,6 +84,10 @@ class Settings(BaseSettings):
     default_reply: str = Field(
         default="This request cannot be processed.", description="the reply of a block that gives none"
     )
+    budget_reply: str = Field(
+        default="The token budget is used up for now. Please try again later.",
+        description="the reply of a turn whose tenant or user has no tokens left",
+    )
     channel_replies: dict[str, str] = Field(
         default_factory=dict, description="the same for single channels, as a JSON object of channel and reply"
     )
@@ -78,6 +95,13 @@ class Settings(BaseSettings):
         default=False, description="allow requests to script the model's answer (tests, demos)"
     )
     max_calls: PositiveInt = Field(default=64, description="model calls under way per model runner")
+    max_tool_calls: PositiveInt = Field(default=64, description="tool calls under way per tool runner")
+    tool_processes: PositiveInt = Field(
+        default=4, description="processes per tool runner for tools that are not async: as many of them run at once"
+    )
+    max_tool_result_bytes: Annotated[int, Field(gt=0, le=900 * 1024)] = Field(
+        default=256 * 1024, description="the longest result of a tool; a longer one becomes an error"
+    )
     openai_base_url: str | None = Field(default=None, description="an OpenAI-compatible server")
     openai_api_key: SecretStr | None = Field(default=None, description="its key")
     openai_model: str | None = Field(default=None, description="the model for requests that name none")
@@ -85,8 +109,27 @@ class Settings(BaseSettings):
         default=(), description="names that requests may use in `params` beside the usual ones"
     )
     openai_connect_timeout_s: PositiveFloat = Field(default=10, description="the longest to wait for a connection")
-    openai_read_timeout_s: PositiveFloat = Field(default=120, description="the longest to wait for the next chunk")
+    openai_read_timeout_s: PositiveFloat = Field(default=100, description="the longest to wait for the next chunk")
+    providers: dict[str, ProviderSettings] = Field(
+        default_factory=dict, description="more such servers by name, each with `base_url`, `models` and a key"
+    )
+    retry_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.2, description="retries that a provider is sent, as a share of its other calls"
+    )
+    retries_per_minute: NonNegativeFloat = Field(default=10, description="retries beside that, per provider and runner")
+    breaker_failures: PositiveInt = Field(
+        default=5, description="calls in a row that find a provider down before it is left alone"
+    )
+    breaker_cool_down_s: PositiveFloat = Field(
+        default=30, description="how long a provider that is down is left alone before one call tries it"
+    )
+    pause_wait_s: NonNegativeFloat = Field(
+        default=2, description="how long a call waits where a provider asked for a pause; a longer one fails it at once"
+    )
     session_timeout_s: PositiveFloat = Field(default=6, description="silence after which a worker is taken for dead")
+    static_member: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] | None = Field(
+        default=None, description="a name that only this worker has, to get its partitions back after a short restart"
+    )
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="port of /metrics; none are served without it"
     )
@@ -106,6 +149,16 @@ class Settings(BaseSettings):
         """Refuse here what brokers would refuse of a topic's name, or would not tell from another's."""
         if not _TOPIC_PREFIX.fullmatch(value):
             raise PydanticCustomError("prefix", "write 1 to 100 of the characters A-Z a-z 0-9 . _ -")
+        return value
+
+    @field_validator("providers")
+    @classmethod
+    def _provider_names(cls, value: dict[str, ProviderSettings]) -> dict[str, ProviderSettings]:
+        """Refuse names that could not stand before a model's name, or in a metric's label."""
+        if not all(NAME.fullmatch(name) for name in value):
+            raise PydanticCustomError(
+                "providers", "name each with 1 to 40 of the characters a-z 0-9 _ -, and none of them default"
+            )
         return value
 
     @classmethod
@@ -140,7 +193,9 @@ def load_settings(**overrides: Any) -> Settings:
     except UnreadableSettingError as exc:
         field = re.search(r'field "(\w+)"', str(exc))
         name = PREFIX + field[1].upper() if field else "a setting"
-        raise SettingsError(f'{name}: write a JSON list, e.g. ["one", "two"]') from None
+        table = field and Settings.model_fields[field[1]].default_factory is dict
+        form = 'object, e.g. {"name": …}' if table else 'list, e.g. ["one", "two"]'
+        raise SettingsError(f"{name}: write a JSON {form}") from None
     except tomllib.TOMLDecodeError as exc:
         raise SettingsError(f"{FILE} is not TOML: {exc}") from None
 
@@ -172,10 +227,26 @@ def environment(settings: Settings) -> dict[str, str]:
         if isinstance(value, SecretStr):
             value = value.get_secret_value()
         if isinstance(value, tuple | dict):
-            value = json.dumps(value)
+            value = json.dumps(value, default=ProviderSettings.as_written)
         if value is not None:
             own[PREFIX + name.upper()] = str(value).lower() if isinstance(value, bool) else str(value)
     return inherited | own
+
+
+def provider_key(name: str, provider: ProviderSettings) -> str | None:
+    """Return the key of the provider called `name`, or None if it needs none.
+
+    Raises:
+        SettingsError: the key is said to be in a variable that is not set.
+    """
+    if provider.api_key_env is None:
+        return provider.api_key.get_secret_value() if provider.api_key is not None else None
+    key = os.environ.get(provider.api_key_env)
+    if not key:
+        raise SettingsError(
+            f"{PREFIX}PROVIDERS: the key of {name} is to be in the variable that its api_key_env names, and that is not set"
+        )
+    return key
 
 
 def runtime_dir() -> Path | None:
@@ -197,7 +268,8 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _fault(place: tuple[int | str, ...], kind: str, message: str) -> str:
-    name = ".".join(str(step) for step in place)
-    if kind == "extra_forbidden":
+    name, *inside = (str(step) for step in place)
+    if kind == "extra_forbidden" and not inside:
         return f"unknown setting {name} in {FILE}{_nearest(name, Settings.model_fields)}"
-    return f"{PREFIX}{name.upper()}: {message}"
+    where = f" at {'.'.join(inside)}" if inside else ""
+    return f"{PREFIX}{name.upper()}{where}: {message}"

@@ -18,6 +18,8 @@ from hypothesis import settings
 from tests.brokers.broker import Broker
 from tests.brokers.choice import KINDS, Choice, ChoiceError, choose
 
+pytest_plugins = ("tests.chaos.report",)
+
 VARIABLE = "TURNGATE_TEST_BROKERS"
 CHOICE = pytest.StashKey[Choice]()
 TESTS_OF = pytest.StashKey[dict[str, set[str]]]()

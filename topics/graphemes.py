@@ -34,6 +34,8 @@ def safe_length(text: str, length: int, *, ended: bool = False) -> int:
     `MAX_CLUSTER` code points is cut all the same: it is no character that anybody reads, and would hold text for ever.
     """
     end = min(length, len(text))
+    if end == len(text) and end and "\r" != text[-1] <= _LAST_SIMPLE:
+        return end
     for cut in range(end, max(end - MAX_CLUSTER, 0), -1):
         if _is_boundary(text, cut, ended=ended):
             return cut

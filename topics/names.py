@@ -33,6 +33,8 @@ REQUEST: TypeAdapter[records.TurnRequest | records.CancelTurn] = TypeAdapter(Req
 RELEASED: TypeAdapter[records.ReleasedFrame] = TypeAdapter(records.ReleasedFrame)
 MODEL_FRAME: TypeAdapter[records.ModelFrame] = TypeAdapter(records.ModelFrame)
 PROMPT_REQUEST: TypeAdapter[records.PromptRequest] = TypeAdapter(records.PromptRequest)
+TOOL_CALL: TypeAdapter[records.ToolCallRequest] = TypeAdapter(records.ToolCallRequest)
+TOOL_RESULT: TypeAdapter[records.ToolResult] = TypeAdapter(records.ToolResult)
 CANCEL_CALL: TypeAdapter[records.CancelCall] = TypeAdapter(records.CancelCall)
 DEAD_LETTER: TypeAdapter[records.DeadLetter] = TypeAdapter(records.DeadLetter)
 
@@ -65,8 +67,8 @@ REQUESTS = Topic("requests", REQUEST, ("callers",), 7 * DAY_S)
 PROMPTS = Topic("prompts", PROMPT_REQUEST, ("turn worker",), DAY_S)
 FRAMES = Topic("frames", MODEL_FRAME, ("model runner",), DAY_S)
 CANCELS = Topic("cancels", CANCEL_CALL, ("turn worker",), DAY_S)
-TOOL_CALLS = Topic("tool-calls", TypeAdapter(records.ToolCallRequest), ("turn worker",), DAY_S)
-TOOL_RESULTS = Topic("tool-results", TypeAdapter(records.ToolResult), ("tool runner",), DAY_S)
+TOOL_CALLS = Topic("tool-calls", TOOL_CALL, ("turn worker",), DAY_S)
+TOOL_RESULTS = Topic("tool-results", TOOL_RESULT, ("tool runner",), DAY_S)
 RELEASED_FRAMES = Topic("released", RELEASED, ("turn worker",), 7 * DAY_S, sensitive=False)
 USAGE = Topic("usage", TypeAdapter(records.UsageRecord), ("turn worker",), 30 * DAY_S, sensitive=False)
 DECISIONS = Topic("decisions", TypeAdapter(records.Decision), ("turn worker",), 400 * DAY_S, sensitive=False)
@@ -93,7 +95,7 @@ TOPICS: tuple[Topic, ...] = (
 BY_NAME: Mapping[str, Topic] = {topic.name: topic for topic in TOPICS}
 
 #: Roles that keep a journal; each journal is the changelog topic of a Faust table, partitioned like the turn topics.
-JournalRole = Literal["turns", "models"]
+JournalRole = Literal["turns", "models", "tools"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
+from pydantic import AllowInfNan, BeforeValidator, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
 
 from topics.content import Frozen, Message, Part, Prompt, ToolCall, ToolDefinition, Usage, User
 from topics.ids import Id, TurnKey
@@ -120,11 +120,15 @@ class ToolCallDelta(Frozen):
 
 
 class ModelError(Frozen):
-    """Why a model call failed: `type` names the kind, `message` is the provider's wording and never released."""
+    """Why a model call failed: `type` names the kind, `message` is the provider's wording and never released.
+
+    `retry_after_s` is how long to wait before a new attempt, in seconds, where the provider or the model runner says so.
+    """
 
     type: str = "ModelFailedError"
     message: str | None = None
     retryable: bool = False
+    retry_after_s: Annotated[NonNegativeFloat, AllowInfNan(allow_inf_nan=False)] | None = None
 
 
 class ModelFrame(CallRecord):
@@ -151,16 +155,24 @@ class ModelFrame(CallRecord):
 
 
 class ToolCallRequest(CallRecord):
-    """One tool call of a step, published once the step's chain has passed it."""
+    """One tool call of a step, published once the step's chain has passed it.
+
+    `partition` is where its result must go on `tool-results`. `call.id` is unique among the calls of the attempt.
+    """
 
     partition: NonNegativeInt
     call: ToolCall
     agent: Id = "default"
+    user: User | None = None
     deadline_at: float | None = None
 
 
 class ToolResult(CallRecord):
-    """What a tool answered to `tool_call_id`; `error` says that the call failed and why, for the model to read."""
+    """What a tool answered to `tool_call_id`; `error` says that the call failed and why, for the model to read.
+
+    The first result of a call counts: a runner that dies between a result and its journal is followed by one that
+    reports the call as interrupted.
+    """
 
     tool_call_id: Text
     content: Text | tuple[Part, ...] | None = None
@@ -177,7 +189,7 @@ ErrorName: TypeAlias = Literal[
     "AnswerTooLargeError",
     "InvalidRequestError",
 ]
-Phase: TypeAlias = Literal["governance", "pre", "input", "model", "output", "post"]
+Phase: TypeAlias = Literal["governance", "pre", "input", "model", "output", "tools", "post"]
 
 
 class ReleasedRecord(CallRecord):
@@ -224,11 +236,15 @@ class CompletedFrame(ReleasedRecord):
 
 
 class BlockedFrame(ReleasedRecord):
-    """A pre-processor answered in place of the model: `response` is the reply."""
+    """A processor answered in place of the model: `response` is the reply.
+
+    With `final` delivery a block that gives no reply has an empty one, and `code` says that this is what it is.
+    """
 
     kind: Literal["blocked"] = "blocked"
     response: Text
     processor: str
+    code: Literal["preprocessor_blocked"] | None = None
 
 
 class RejectedFrame(ReleasedRecord):

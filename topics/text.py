@@ -22,6 +22,33 @@ def well_formed(value: object) -> object:
     return value
 
 
+def followed_by(text: str, more: str, *, ended: bool = True) -> str:
+    """Return `text`, well-formed but for half of a pair at its end, followed by `more`: well-formed if it `ended` there.
+
+    Otherwise a first half at the end stays, for the second to follow.
+    """
+    if text and is_first_half(text[-1]):
+        text, more = text[:-1], text[-1] + more
+    half = more[-1] if more and not ended and is_first_half(more[-1]) else ""
+    return f"{text}{well_formed(more[:-1] if half else more)}{half}"
+
+
+def piece(text: str, *, ended: bool) -> str:
+    """Return a piece of a longer text, well-formed but for what its neighbours may complete.
+
+    That is half of a surrogate pair at its beginning, or, unless the text `ended` with it, at its end.
+    """
+    if text.isascii():
+        return text
+    half = text[0] if "\udc00" <= text[0] <= "\udfff" else ""
+    return half + followed_by("", text[1:] if half else text, ended=ended)
+
+
+def is_first_half(char: str) -> bool:
+    """Return whether `char` is the first half of a surrogate pair."""
+    return "\ud800" <= char <= "\udbff"
+
+
 #: A `str` field that holds only characters which exist in UTF-8.
 Text = Annotated[str, BeforeValidator(well_formed)]
 

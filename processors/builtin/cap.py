@@ -78,6 +78,7 @@ class LengthCap:
 
     kind = "output"
     incremental = Incremental(lookback_chars=0)
+    linear_time = True
 
     def __init__(self, limit: int, ellipsis: str, *, name: str, version: str) -> None:
         self.name = name

@@ -33,9 +33,6 @@ class Blocks:
     def open_from(self, text: str, start: int = 0) -> int:
         """Return the first place at `start` or later from which the rest of `text` could grow into a finding."""
         for span in self._whole.spans(text, start, ended=False):
-            if span.end == len(text):
-                # The last of its dashes may not be there yet.
-                return span.start
             start = span.end
         begun = next(self._begin.spans(text, start, ended=False), None)
         return self._begin.open_from(text, start) if begun is None else begun.start

@@ -107,6 +107,7 @@ class ThinkingStripper:
 
     kind = "output"
     incremental = Incremental(lookback_chars=0)
+    linear_time = True
 
     def __init__(self, tags: Sequence[str], *, name: str, starts_inside: bool, version: str) -> None:
         self.name = name

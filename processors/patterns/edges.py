@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from processors.patterns import tree
 from processors.patterns.classes import spell_set
+from processors.patterns.cuts import CUT
 from processors.patterns.tree import Char, Choice, Edge, Node, Repeat, nullable
 
 _ANY = "(?s:.)"
@@ -37,6 +38,15 @@ class Framed:
             *([self.neighbour] if self.neighbour else []),
             *([r"\z"] if self.nothing else []),
             *([r"\n\z"] if self.last_newline else []),
+        ]
+        return f"(?:{'|'.join(allowed)})"
+
+    def behind_or_cut(self) -> str:
+        """Return what follows the match in a text that may go on, or its cut end, for RE2."""
+        allowed = [
+            *([self.neighbour] if self.neighbour else []),
+            CUT,
+            *([rf"\n{CUT}"] if self.last_newline else []),
         ]
         return f"(?:{'|'.join(allowed)})"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re2
 
+from processors.patterns.cuts import MARK
 from processors.patterns.errors import PatternError
 
 _MAX_MEMORY_BYTES = 64 << 20
@@ -12,7 +13,7 @@ _MAX_MEMORY_BYTES = 64 << 20
 class Encoded:
     """A text as the engine reads it. Offsets are of bytes, places of code points."""
 
-    __slots__ = ("_offset", "_place", "_same", "_text", "data")
+    __slots__ = ("_marked", "_offset", "_place", "_same", "_text", "data")
 
     def __init__(self, text: str) -> None:
         # A lone surrogate is no character; whatever stands for it must be one byte as it is one code point.
@@ -21,6 +22,13 @@ class Encoded:
         self._same = len(self.data) == len(text)
         self._offset = 0
         self._place = 0
+        self._marked = b""
+
+    @property
+    def marked(self) -> bytes:
+        """The text with a mark at its end."""
+        self._marked = self._marked or self.data + MARK
+        return self._marked
 
     def place(self, offset: int) -> int:
         """Return the place of an offset. Cheap if asked for rising ones."""
@@ -80,6 +88,14 @@ class Engine:
             return None
         start, end = match.span()
         return start, end
+
+    def find_cut(self, encoded: Encoded, offset: int = 0) -> tuple[int, bool] | None:
+        """Return where the first match at `offset` or later begins, and whether it was cut by the end of the text.
+
+        For expressions that take a mark for an end (`processors.patterns.cuts`).
+        """
+        match = self._compiled.search(encoded.marked, offset)
+        return None if match is None else (match.start(), match.end() == len(encoded.marked))
 
     def find_group(self, encoded: Encoded, offset: int = 0) -> tuple[int, int] | None:
         """Return from where to where the group reaches that took part in that match; all of it if there are no groups."""

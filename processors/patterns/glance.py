@@ -22,16 +22,18 @@ class Glance:
     """Looks for what any of `finders` finds: for the `Pattern`s among them together, for others one by one."""
 
     def __init__(self, finders: Sequence[Finder]) -> None:
-        spelt = [finder.spelt for finder in finders if isinstance(finder, Pattern)]
+        patterns = [finder for finder in finders if isinstance(finder, Pattern)]
+        # What is open for a lazy pattern depends on what it matches: there is nothing to be seen at a glance.
+        spelt = [pattern.spelt for pattern in patterns if not pattern.lazy]
         self._neighbour = any(one.neighbour for one in spelt)
-        self._others = [finder for finder in finders if not isinstance(finder, Pattern)]
+        self._others = [finder for finder in finders if not isinstance(finder, Pattern) or finder.lazy]
         self._engines: tuple[Engine, Engine] | None = None
         self._starts: re.Pattern[str] | None = None
         self._needs: re.Pattern[str] | None = None
+        if patterns and len(patterns) == len(finders):
+            self._starts = re.compile("|".join(dict.fromkeys(one.spelt.starts for one in patterns)))
         if not spelt:
             return
-        if not self._others:
-            self._starts = re.compile("|".join(dict.fromkeys(one.starts for one in spelt)))
         if all(one.needs for one in spelt):
             self._needs = re.compile("|".join(dict.fromkeys(re.escape(one.needs) for one in spelt)))
         # What has no neighbour spelt gets any, so that all of them begin at the same distance from what they match.

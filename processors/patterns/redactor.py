@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from processors.contracts import Answer
 from processors.declare import Incremental
 from processors.patterns.arguments import redact_arguments
+from processors.patterns.automaton import Automaton, TooManyPositionsError
 from processors.patterns.fingerprint import fingerprint
 from processors.patterns.folding import Folded, Unmasked, context, fold
+from processors.patterns.following import Following
 from processors.patterns.glance import Glance
+from processors.patterns.ours import is_ours
+from processors.patterns.pattern import Pattern
 from processors.patterns.settle import Finder, Finding, settle
+from processors.patterns.tree import Parsed
 from processors.verdicts import Replace
 from topics.content import ToolCall
 
@@ -23,6 +29,8 @@ _GROWTH = 8
 #: So many characters before what is unsettled are kept, as neighbours of what may be found there: a finder may look back
 #: no further.
 CONTEXT = 8
+#: So many may be kept: they are done away with together.
+_MOST_CONTEXT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,13 @@ class Rule:
     named: Callable[[str], str] | None = None
     part: Callable[[str], tuple[int, int]] | None = None
     same: Callable[[str], str] = str.casefold
+
+
+def is_vouched_for(rule: Rule) -> bool:
+    """Return whether a rule runs in linear time: nothing is in it but turngate's own, or a finder that says so itself."""
+    said = getattr(rule.finder, "linear_time", None)
+    finds = is_ours(type(rule.finder)) if said is None else said is True
+    return finds and all(is_ours(part) for part in (rule.named, rule.part, rule.same) if part is not None)
 
 
 class Found(NamedTuple):
@@ -73,6 +88,25 @@ class Rules:
             finders = [one for finder in finders for one in (Unmasked(finder, view), finder)]
         findings, end = settle(finders, text, start, ended=ended)
         return [self._found(text, one, folded=view.places is not None) for one in findings], end
+
+    @cached_property
+    def automaton(self) -> Automaton | None:
+        """What the finders watch for as one automaton, if each of them says it and it is not too long."""
+        patterns: list[Parsed] = []
+        for finder in self._finders:
+            # A class made of `Pattern` may find something else.
+            watched = finder.parsed if type(finder) is Pattern else getattr(finder, "watched", None)
+            if not isinstance(watched, Parsed):
+                return None
+            patterns.append(watched)
+        try:
+            return Automaton(patterns)
+        except TooManyPositionsError:
+            return None
+
+    def follow(self) -> Following | None:
+        """Return what follows a growing text with the automaton, if there is one."""
+        return Following(self.automaton, ascii_only=self._folds) if self.automaton is not None else None
 
     def passes(self, text: str) -> bool:
         """Return whether nothing that is found begins in `text`, whatever stands before and behind it."""
@@ -112,23 +146,25 @@ class RedactingScanner:
     def __init__(self, rules: Rules, placeholders: Placeholders) -> None:
         self._rules = rules
         self._placeholders = placeholders
-        #: What may still change, behind what its neighbours are.
-        self._held = ""
+        self._following = rules.follow()
+        #: What may still change, behind what its neighbours are, in the pieces it arrived in.
+        self._held: list[str] = []
+        self._length = 0
         self._settled = 0
-        self._arrived: list[str] = []
-        self._waiting = 0
         self._looked_at = 0
         self.changes = 0
 
     def feed(self, delta: str) -> str:
         """Take in what follows; return what is now certain."""
-        if not self._waiting and self._rules.passes(delta):
-            self._held = context(self._held + delta, self._settled + len(delta), CONTEXT)
-            self._settled = len(self._held)
-            return delta
-        self._arrived.append(delta)
-        self._waiting += len(delta)
-        if self._waiting > _PATIENT_FROM and self._waiting < self._looked_at + self._looked_at // _GROWTH:
+        if self._following is None:
+            if self._settled == self._length and self._rules.passes(delta):
+                return self._pass_on(delta, self._length + len(delta))
+        elif (settled := self._following.read(self._held, self._settled, self._length, delta)) is not None:
+            return self._pass_on(delta, settled)
+        self._held.append(delta)
+        self._length += len(delta)
+        waiting = self._length - self._settled
+        if waiting > _PATIENT_FROM and waiting < self._looked_at + self._looked_at // _GROWTH:
             return ""
         return self._read(ended=False)
 
@@ -136,9 +172,31 @@ class RedactingScanner:
         """Return the rest."""
         return self._read(ended=True)
 
+    def _pass_on(self, delta: str, settled: int) -> str:
+        """Take in what follows, where nothing is found and all is settled up to `settled`."""
+        self._held.append(delta)
+        self._length += len(delta)
+        if settled == self._settled:
+            return ""
+        text = "".join(self._held)
+        out = text[self._settled : settled]
+        self._settle(text, settled)
+        return out
+
+    def _settle(self, text: str, settled: int) -> None:
+        """Keep of `text` what is not settled, and the neighbours of that."""
+        if settled > _MOST_CONTEXT:
+            before = context(text, settled, CONTEXT)
+            text = before + text[settled:]
+            if self._following is not None:
+                self._following.shift(settled - len(before))
+            settled = len(before)
+        self._held = [text]
+        self._length = len(text)
+        self._settled = settled
+
     def _read(self, *, ended: bool) -> str:
-        text = "".join((self._held, *self._arrived))
-        self._arrived.clear()
+        text = "".join(self._held)
         findings, end = self._rules.settle(text, self._settled, ended=ended)
         out: list[str] = []
         place = self._settled
@@ -148,10 +206,8 @@ class RedactingScanner:
             place = place_after
         out.append(text[place:end])
         self.changes += len(findings)
-        before = context(text, end, CONTEXT)
-        self._held = before + text[end:]
-        self._settled = len(before)
-        self._waiting = self._looked_at = len(text) - end
+        self._settle(text, end)
+        self._looked_at = self._length - self._settled
         return "".join(out)
 
     def _replacement(self, one: Found) -> tuple[int, int, str]:
@@ -193,6 +249,7 @@ class Redactor:
         self.version = fingerprint(self.rules, placeholder, numbered, folds) if version is None else version
         self._ready = Rules(self.rules, folds=folds)
         self._placeholders: Callable[[], Placeholders] = lambda: Placeholders(placeholder, numbered=numbered)
+        self.linear_time = is_ours(type(self)) and all(is_vouched_for(rule) for rule in self.rules)
 
     def process(self, answer: Answer) -> Replace:
         """Return the answer with everything found replaced, in the arguments of its tool calls too."""
@@ -213,6 +270,11 @@ class Redactor:
     def open_scanner(self) -> RedactingScanner:
         """Return a scanner for one answer."""
         return RedactingScanner(self._ready, self._placeholders())
+
+    def reader(self) -> Callable[[str], tuple[str, int]]:
+        """Return what redacts one text after another, and says how much it replaced: equal findings get equal numbers."""
+        placeholders = self._placeholders()
+        return lambda text: self._redact(text, placeholders)
 
     def _redact(self, text: str, placeholders: Placeholders) -> tuple[str, int]:
         """Return a text with everything found in it replaced, and how much that was."""

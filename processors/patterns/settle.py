@@ -16,7 +16,11 @@ from processors.patterns.pattern import Span
 
 
 class Finder(Protocol):
-    """Finds things in a text (`processors.patterns.Pattern` is one)."""
+    """Finds things in a text (`processors.patterns.Pattern` is one).
+
+    It may have an attribute `watched`, a parsed pattern: then nothing is found, and nothing is open, unless that matches
+    from the same place or further left, or is as open. Text for which it is neither is read at less cost.
+    """
 
     def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:
         """Yield what is found at `start` or later, from left to right, none over another.
@@ -72,6 +76,9 @@ def _read(finder: Finder, text: str, start: int, *, ended: bool) -> tuple[list[S
         if span.end > opened:
             # What had looked open lies within a finding that is certain: the search goes on behind it.
             opened = finder.open_from(text, span.end)
+    if certain:
+        # Behind the last of them, and not behind what a search that went another way would have found.
+        opened = finder.open_from(text, certain[-1].end)
     return certain, opened
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from processors.patterns import tree
+from processors.patterns.cuts import with_cuts
 from processors.patterns.edges import Framed, framed_after, framed_before
 from processors.patterns.prefixes import open_texts
-from processors.patterns.tree import EMPTY, Char, Choice, Node, Parsed, Repeat, nullable, spell
+from processors.patterns.tree import EMPTY, Char, Choice, Node, Parsed, Repeat, is_lazy, nullable, spell
 
 #: What nothing matches.
 _NEVER = r"[^\x00-\x{10ffff}]"
@@ -21,6 +22,9 @@ class Spelt:
     With `neighbour`, both begin with the one character before. The `first_` ones are for the beginning of a text, where
     there is none; what matches there may also begin further on. Of the groups of an expression of matches, the one that
     took part is the match; without `groups` all of it is.
+
+    `cut` and `first_cut` find what is certain in a text that may go on (`processors.patterns.cuts`): they are there for lazy
+    patterns, of which a match can be certain though longer texts match.
 
     For Python, `starts` is a class of the characters that a match can begin with, and `needs` a text without which there
     is none, if one is known.
@@ -35,20 +39,28 @@ class Spelt:
     first_groups: int = 0
     starts: str = ""
     needs: str = ""
+    cut: str = ""
+    first_cut: str = ""
 
 
 def spelt(parsed: Parsed) -> Spelt:
     """Return the expressions of a pattern."""
     starts = f"(?:{'|'.join(dict.fromkeys(char.python for char in _first(parsed.body)))})"
     needs = min(_needed(parsed.body), key=str.isalnum, default="")
+    lazy = is_lazy(parsed.body)
     if not parsed.before:
-        matches, opened = _with_ends([Framed(parsed.body, "", nothing=True)], parsed)
+        whole = [Framed(parsed.body, "", nothing=True)]
+        matches, opened = _with_ends(whole, parsed)
         groups = len(matches) if parsed.after else 0
-        return Spelt("|".join(matches), "|".join(opened), groups=groups, starts=starts, needs=needs)
+        cut = "|".join(_with_cuts(whole, parsed)) if lazy else ""
+        return Spelt("|".join(matches), "|".join(opened), groups=groups, starts=starts, needs=needs, cut=cut)
     begun = framed_before(parsed.body, parsed.before)
-    inside, opened = _with_ends([one for one in begun if one.neighbour], parsed)
-    first, first_opened = _with_ends([Framed(one.body, "", nothing=True) for one in begun if one.nothing], parsed)
+    beside = [one for one in begun if one.neighbour]
+    alone = [Framed(one.body, "", nothing=True) for one in begun if one.nothing]
+    inside, opened = _with_ends(beside, parsed)
+    first, first_opened = _with_ends(alone, parsed)
     behind_any = "|".join(inside) or _NEVER
+    cut = "|".join(_with_cuts(beside, parsed)) or _NEVER
     return Spelt(
         behind_any,
         "|".join(opened) or _NEVER,
@@ -59,6 +71,8 @@ def spelt(parsed: Parsed) -> Spelt:
         first_groups=len(first),
         starts=starts,
         needs=needs,
+        cut=cut if lazy else "",
+        first_cut="|".join([*(rf"\A{one}" for one in _with_cuts(alone, parsed)), cut]) if lazy else "",
     )
 
 
@@ -74,6 +88,17 @@ def _with_ends(begun: Sequence[Framed], parsed: Parsed) -> tuple[list[str], list
             matches.append(f"{start.neighbour}{grouped}")
         matches += (f"{start.neighbour}({spell(end.body)}){end.behind()}" for end in ends)
     return matches, opened
+
+
+def _with_cuts(begun: Sequence[Framed], parsed: Parsed) -> list[str]:
+    """Return the matches with what stands on both sides, in the same order, and what a cut leaves of them."""
+    cut: list[str] = []
+    for start in begun:
+        ends = framed_after(start.body, parsed.after) if parsed.after else []
+        if not ends:
+            cut.append(f"{start.neighbour}(?:{spell(with_cuts(start.body))})")
+        cut += (f"{start.neighbour}(?:{spell(with_cuts(end.body))}){end.behind_or_cut()}" for end in ends)
+    return cut
 
 
 def _open(body: Node, ends: Sequence[Framed]) -> str:

@@ -135,6 +135,19 @@ def nullable(node: Node) -> bool:
             return least == 0 or nullable(part)
 
 
+def is_lazy(node: Node) -> bool:
+    """Return whether some repeat in `node` stops as soon as it can."""
+    match node:
+        case Char():
+            return False
+        case Sequence(parts):
+            return any(is_lazy(part) for part in parts)
+        case Choice(options):
+            return any(is_lazy(option) for option in options)
+        case Repeat(part, least, most, lazy):
+            return (lazy and least != most) or is_lazy(part)
+
+
 def _grouped(node: Node) -> str:
     return spell(node) if isinstance(node, Char) else f"(?:{spell(node)})"
 

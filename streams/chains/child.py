@@ -20,6 +20,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from processors.calling import call_sync, run_chain, threw
@@ -27,11 +28,13 @@ from processors.chain import RUNS, CallResult, Run
 from processors.declare import Processor
 from processors.deps import load_deps
 from processors.errors import DepsError
+from processors.tools import Tool
 from streams.chains.bound import Bound, bind
 from streams.chains.limits import call_limited
 from streams.chains.wire import (
     At,
     Boot,
+    CallTool,
     Done,
     Drop,
     FromChild,
@@ -41,9 +44,11 @@ from streams.chains.wire import (
     Ready,
     Start,
     ToChild,
+    ToolDone,
     Unpacker,
     pack,
 )
+from streams.tools.calling import call_tool
 
 _PR_SET_PDEATHSIG = 1
 _CHUNK = 1 << 18
@@ -78,10 +83,11 @@ class Link:
 class Host:
     """Runs chains as it is told to."""
 
-    def __init__(self, link: Link, chains: Bound[Processor]) -> None:
+    def __init__(self, link: Link, chains: Bound[Processor], tools: Mapping[str, Tool]) -> None:
         """Serve the owner at the other end of `link`."""
         self._link = link
         self._chains = chains
+        self._tools = tools
         self._loop = asyncio.new_event_loop()
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
@@ -94,6 +100,8 @@ class Host:
                     self._run_here(message.call, message.run)
                 else:
                     self._loop.call_soon_threadsafe(self._begin, message.call, message.run)
+            elif isinstance(message, CallTool):
+                self._loop.call_soon_threadsafe(self._begin_tool, message)
             elif isinstance(message, Drop):
                 self._loop.call_soon_threadsafe(self._drop, message.call)
             elif isinstance(message, Ping):
@@ -131,7 +139,7 @@ class Host:
         """Run an async chain on the event loop, beside others."""
         task = self._loop.create_task(self._run_beside(call, run))
         self._tasks[call] = task
-        task.add_done_callback(lambda _: self._end(call))
+        task.add_done_callback(lambda _: self._end(call, Done(call, None)))
 
     async def _run_beside(self, call: int, run: Run) -> None:
         """Run an async chain and say what it came to."""
@@ -144,17 +152,30 @@ class Host:
         )
         self._link.send(Done(call, outcome))
 
+    def _begin_tool(self, asked: CallTool) -> None:
+        """Call a tool; a sync one runs in a thread, and has no other call beside it."""
+        task = self._loop.create_task(self._call_tool(asked))
+        self._tasks[asked.call] = task
+        task.add_done_callback(lambda _: self._end(asked.call, ToolDone(asked.call, None)))
+
+    async def _call_tool(self, asked: CallTool) -> None:
+        """Call a tool and say what it came to."""
+        tool = self._tools[asked.name]
+        limit_s = asked.limit_s if tool.is_async else None
+        answer = await call_tool(tool, asked.arguments, asked.context, limit_s=limit_s, max_chars=asked.max_chars)
+        self._link.send(ToolDone(asked.call, answer))
+
     def _drop(self, call: int) -> None:
         """Cancel a call that nobody waits for."""
         task = self._tasks.get(call)
         if task is not None:
             task.cancel()
 
-    def _end(self, call: int) -> None:
+    def _end(self, call: int, dropped: FromChild) -> None:
         """Forget a call; one that was cancelled has not said so yet."""
         task = self._tasks.pop(call)
         if task.cancelled():
-            self._link.send(Done(call, None))
+            self._link.send(dropped)
         elif task.exception() is not None:
             # A fault of this module, or a socket that broke. Silence would leave the owner waiting.
             os._exit(_BROKEN)
@@ -191,7 +212,7 @@ def _serve(link: Link) -> None:
     except DepsError as error:
         link.send(NotReady(error))
         return
-    host = Host(link, bind(deps, boot.policy))
+    host = Host(link, bind(deps, boot.policy), {tool.name: tool for tool in deps.tools})
     link.send(Ready(deps.manifest))
     host.serve()
 

@@ -11,7 +11,7 @@ import socket
 import sys
 from collections.abc import Callable
 
-from processors.deps import Manifest
+from processors.manifest import Manifest
 from streams.chains.errors import ChainStartError
 from streams.chains.wire import Boot, FromChild, NotReady, Ready, ToChild, Unpacker, pack
 

@@ -6,10 +6,11 @@ import time
 
 from processors.calling import run_chain
 from processors.chain import CallResult
-from processors.contracts import Answer, IncomingMessage, Prompt, TurnContext
+from processors.contracts import Answer, IncomingMessage, Prompt, Reply, ToolCallCheck, TurnContext
 from processors.declare import Processor
-from processors.deps import Deps, Manifest
-from processors.outcomes import InputOutcome, OutputOutcome, PreOutcome
+from processors.deps import Deps
+from processors.manifest import Manifest
+from processors.outcomes import InputOutcome, OutputOutcome, PostOutcome, PreOutcome, ToolOutcome
 from processors.policy import FailurePolicy
 from streams.chains.bound import bind
 from streams.chains.errors import ChainsStoppedError
@@ -23,7 +24,7 @@ class InlineChainRunner:
     """
 
     def __init__(self, deps: Deps, *, policy: FailurePolicy | None = None) -> None:
-        """Run the chains of `deps`; failures of pre-processors are met with `policy`."""
+        """Run the chains of `deps`; failures of pre- and post-processors are met with `policy`."""
         self._deps = deps
         self._chains = bind(deps, policy or FailurePolicy())
         self._running = False
@@ -51,15 +52,17 @@ class InlineChainRunner:
         chain = self._chains.output
         return await run_chain(chain, chain.open(answer), _call, time.perf_counter)
 
-    async def run_input(self, prompt: Prompt, context: TurnContext) -> InputOutcome:
-        """Derive the prompt that is to be sent for `prompt`.
+    async def run_input(self, prompt: Prompt, context: TurnContext, *, history: int = 0) -> InputOutcome:
+        """Derive the prompt that is to be sent for `prompt`, whose first `history` messages are from earlier turns.
+
+        The operator's own history chooses among those, then the prompt builder and the input processors do their work.
 
         Raises:
             ChainsStoppedError: the runner was stopped, or never started.
         """
         self._check_running()
         chain = self._chains.input
-        return await run_chain(chain, chain.open(prompt, context), _call, time.perf_counter)
+        return await run_chain(chain, chain.open(prompt, context, history=history), _call, time.perf_counter)
 
     async def run_pre(self, incoming: IncomingMessage) -> PreOutcome:
         """Let the pre-processors of the message's agent have it.
@@ -70,6 +73,36 @@ class InlineChainRunner:
         self._check_running()
         chain = self._chains.pre
         return await run_chain(chain, chain.open(incoming), _call, time.perf_counter)
+
+    async def run_governance(self, incoming: IncomingMessage) -> PreOutcome:
+        """Let the message rules have a message, before any pre-processor.
+
+        Raises:
+            ChainsStoppedError: the runner was stopped, or never started.
+        """
+        self._check_running()
+        chain = self._chains.governance
+        return await run_chain(chain, chain.open(incoming), _call, time.perf_counter)
+
+    async def run_tool_rules(self, check: ToolCallCheck) -> ToolOutcome:
+        """Ask the tool rules whether a call may be made.
+
+        Raises:
+            ChainsStoppedError: the runner was stopped, or never started.
+        """
+        self._check_running()
+        chain = self._chains.tool_rules
+        return await run_chain(chain, chain.open(check), _call, time.perf_counter)
+
+    async def run_post(self, reply: Reply) -> PostOutcome:
+        """Let the post-processors of the turn's agent have its final reply.
+
+        Raises:
+            ChainsStoppedError: the runner was stopped, or never started.
+        """
+        self._check_running()
+        chain = self._chains.post
+        return await run_chain(chain, chain.open(reply), _call, time.perf_counter)
 
     def _check_running(self) -> None:
         """Refuse calls before `start` and after `stop`."""

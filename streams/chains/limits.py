@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import contextvars
-import threading
 from collections.abc import Coroutine
 
 from processors.calling import call_async, call_sync, threw
 from processors.chain import CallResult, Threw
 from processors.declare import Processor
 from processors.errors import ProcessorTimeoutError
+from processors.threaded import in_thread
 
 #: What a call comes to that ran out of time.
 TIMED_OUT = Threw(ProcessorTimeoutError.__name__)
@@ -51,22 +49,11 @@ async def _at_most(limit_s: float, call: Coroutine[object, object, CallResult]) 
 
 async def _threaded(processor: Processor, subject: object, context: object) -> CallResult:
     """Return what a call in a new thread comes to."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[CallResult] = loop.create_future()
-    variables = contextvars.copy_context()
 
-    def settle(result: CallResult) -> None:
-        if not future.done():
-            future.set_result(result)
-
-    def work() -> None:
+    def work() -> CallResult:
         try:
-            result = variables.run(call_sync, processor, subject, context)
-        except BaseException as error:  # noqa: BLE001 - in a thread of its own nothing else would ever see it
-            result = threw(processor, error)
-        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
-            loop.call_soon_threadsafe(settle, result)
+            return call_sync(processor, subject, context)
+        except BaseException as error:  # noqa: BLE001 - nothing a processor throws may end the worker
+            return threw(processor, error)
 
-    # A daemon thread: one that hangs must not keep the process from ending.
-    threading.Thread(target=work, name=f"processor {processor.name}", daemon=True).start()
-    return await future
+    return await in_thread(f"processor {processor.name}", work)

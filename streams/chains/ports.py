@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from processors.contracts import Answer, IncomingMessage, Prompt, TurnContext
-from processors.deps import Manifest
-from processors.outcomes import InputOutcome, OutputOutcome, PreOutcome
+from processors.contracts import Answer, IncomingMessage, Prompt, Reply, ToolCallCheck, TurnContext
+from processors.manifest import Manifest
+from processors.outcomes import InputOutcome, OutputOutcome, PostOutcome, PreOutcome, ToolOutcome
 
 
 class ChainRunner(Protocol):
@@ -38,8 +38,10 @@ class ChainRunner(Protocol):
             ChainsStoppedError: the runner was stopped, or never started.
         """
 
-    async def run_input(self, prompt: Prompt, context: TurnContext) -> InputOutcome:
-        """Derive the prompt that is to be sent for `prompt`.
+    async def run_input(self, prompt: Prompt, context: TurnContext, *, history: int = 0) -> InputOutcome:
+        """Derive the prompt that is to be sent for `prompt`, whose first `history` messages are from earlier turns.
+
+        The operator's own history chooses among those, then the prompt builder and the input processors do their work.
 
         Raises:
             ChainsStoppedError: the runner was stopped, or never started.
@@ -47,6 +49,27 @@ class ChainRunner(Protocol):
 
     async def run_pre(self, incoming: IncomingMessage) -> PreOutcome:
         """Let the pre-processors of the message's agent have it.
+
+        Raises:
+            ChainsStoppedError: the runner was stopped, or never started.
+        """
+
+    async def run_governance(self, incoming: IncomingMessage) -> PreOutcome:
+        """Let the message rules have a message, before any pre-processor.
+
+        Raises:
+            ChainsStoppedError: the runner was stopped, or never started.
+        """
+
+    async def run_tool_rules(self, check: ToolCallCheck) -> ToolOutcome:
+        """Ask the tool rules whether a call may be made.
+
+        Raises:
+            ChainsStoppedError: the runner was stopped, or never started.
+        """
+
+    async def run_post(self, reply: Reply) -> PostOutcome:
+        """Let the post-processors of the turn's agent have its final reply.
 
         Raises:
             ChainsStoppedError: the runner was stopped, or never started.

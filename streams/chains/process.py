@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from processors.chain import RUNS, O, R, Run, Threw
-from processors.contracts import Answer, IncomingMessage, Prompt, TurnContext
+from processors.contracts import Answer, IncomingMessage, Prompt, Reply, ToolCallCheck, TurnContext
 from processors.declare import Declaration
-from processors.deps import Manifest
 from processors.errors import DepsError, ProcessorCrashedError, ProcessorTimeoutError
-from processors.outcomes import InputOutcome, OutputOutcome, PreOutcome
+from processors.manifest import Manifest
+from processors.outcomes import InputOutcome, OutputOutcome, PostOutcome, PreOutcome, ToolOutcome
 from processors.policy import FailurePolicy
 from streams.chains.bound import Bound, follow
 from streams.chains.children import Child
@@ -117,7 +117,7 @@ class ProcessChainRunner:
             spec: `module:attribute` of the `Deps`, as `load_deps` takes it. Imported in the children only.
             workers: how many children there are.
             paths: directories in which the children look for the module, as `load_deps` takes them.
-            policy: how failures of pre-processors are met.
+            policy: how failures of pre- and post-processors are met.
             max_shared: how many async chains run in one child at once.
             boot_timeout_s: how long a child may take to import what `spec` names, in seconds.
             stall_s: how long the event loop of a child with several calls may stand still, in seconds.
@@ -183,7 +183,7 @@ class ProcessChainRunner:
             )
         self._manifest = manifest
         self._chains = follow(manifest, self._policy)
-        if not (manifest.output or manifest.input or manifest.pre):
+        if not manifest:
             await _stop_all(children)
             return
         for child in children:
@@ -219,13 +219,15 @@ class ProcessChainRunner:
         """
         return await self._finish(self._running().output.open(answer))
 
-    async def run_input(self, prompt: Prompt, context: TurnContext) -> InputOutcome:
-        """Derive the prompt that is to be sent for `prompt`.
+    async def run_input(self, prompt: Prompt, context: TurnContext, *, history: int = 0) -> InputOutcome:
+        """Derive the prompt that is to be sent for `prompt`, whose first `history` messages are from earlier turns.
+
+        The operator's own history chooses among those, then the prompt builder and the input processors do their work.
 
         Raises:
             ChainsStoppedError: the runner was stopped, or never started.
         """
-        return await self._finish(self._running().input.open(prompt, context))
+        return await self._finish(self._running().input.open(prompt, context, history=history))
 
     async def run_pre(self, incoming: IncomingMessage) -> PreOutcome:
         """Let the pre-processors of the message's agent have it.
@@ -234,6 +236,30 @@ class ProcessChainRunner:
             ChainsStoppedError: the runner was stopped, or never started.
         """
         return await self._finish(self._running().pre.open(incoming))
+
+    async def run_governance(self, incoming: IncomingMessage) -> PreOutcome:
+        """Let the message rules have a message, before any pre-processor.
+
+        Raises:
+            ChainsStoppedError: the runner was stopped, or never started.
+        """
+        return await self._finish(self._running().governance.open(incoming))
+
+    async def run_tool_rules(self, check: ToolCallCheck) -> ToolOutcome:
+        """Ask the tool rules whether a call may be made.
+
+        Raises:
+            ChainsStoppedError: the runner was stopped, or never started.
+        """
+        return await self._finish(self._running().tool_rules.open(check))
+
+    async def run_post(self, reply: Reply) -> PostOutcome:
+        """Let the post-processors of the turn's agent have its final reply.
+
+        Raises:
+            ChainsStoppedError: the runner was stopped, or never started.
+        """
+        return await self._finish(self._running().post.open(reply))
 
     def _running(self) -> Bound[Declaration]:
         """Return the chains, if the runner is running."""

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from processors.chain import Outcome, Run
-from processors.deps import Manifest
 from processors.errors import DepsError
+from processors.manifest import Manifest
 from processors.policy import FailurePolicy
+from processors.tools import ToolContext
+from streams.tools.answers import ToolAnswer
 
 _LENGTH = struct.Struct(">I")
 _PICKLE_PROTOCOL = 5
@@ -35,6 +37,21 @@ class Start:
 
     call: int
     run: Run
+
+
+@dataclass(frozen=True)
+class CallTool:
+    """To the child: call the tool `name`, and call it `call` when speaking of it.
+
+    An async one has `limit_s` seconds; a sync one is held to its limit by the owner. The result may have `max_chars`.
+    """
+
+    call: int
+    name: str
+    arguments: str
+    context: ToolContext
+    limit_s: float
+    max_chars: int
 
 
 @dataclass(frozen=True)
@@ -80,12 +97,20 @@ class Done:
 
 
 @dataclass(frozen=True)
+class ToolDone:
+    """From the child: the tool's `call` came to `answer`, or to None if it was dropped."""
+
+    call: int
+    answer: ToolAnswer | None
+
+
+@dataclass(frozen=True)
 class Pong:
     """From the child: the event loop is alive."""
 
 
-ToChild: TypeAlias = Boot | Start | Drop | Ping
-FromChild: TypeAlias = Ready | NotReady | At | Done | Pong
+ToChild: TypeAlias = Boot | Start | CallTool | Drop | Ping
+FromChild: TypeAlias = Ready | NotReady | At | Done | ToolDone | Pong
 
 
 def pack(message: ToChild | FromChild) -> bytes:

@@ -60,7 +60,6 @@ _STATUS: Final = (
     ("EmbeddedBrokerError", UNREACHABLE),
     ("DepsError", USAGE),
     ("DeclarationError", USAGE),
-    ("UnsupportedProcessorsError", USAGE),
     ("AdapterMissingError", USAGE),
     ("FrameInputError", USAGE),
     ("TopicsError", FAILED),

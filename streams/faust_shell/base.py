@@ -6,10 +6,11 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import faust
 from faust.types import TopicT
+from faust.types.transports import ConsumerT
 from yarl import URL
 
 from streams.faust_shell.journal_table import JournalTable
@@ -22,6 +23,8 @@ from topics.names import JournalRole, Names, Topic
 COMMIT_INTERVAL_S = 0.5
 #: Batches that may wait for an agent before a partition is fetched no more; each holds what one fetch brought.
 BUFFERED_BATCHES = 32
+#: Batches that recovery collects before the journal takes them in. With 1, Faust resumes partitions on its own.
+RECOVERY_BATCHES = 2
 PRODUCER_TIMEOUT_S = 20.0
 
 
@@ -29,7 +32,8 @@ PRODUCER_TIMEOUT_S = 20.0
 class AppSettings:
     """What an app is told: where the broker is, the pipeline's names and number of `partitions`, and its `role`.
 
-    `idempotent` says whether the brokers take idempotent producers; `session_timeout_s` is in seconds.
+    `idempotent` says whether the brokers take idempotent producers; `session_timeout_s` is in seconds. With a
+    `static_member` name the group knows the worker again after a restart (Kafka's `group.instance.id`).
     """
 
     connection: Connection
@@ -38,6 +42,7 @@ class AppSettings:
     role: JournalRole
     session_timeout_s: float
     idempotent: bool = False
+    static_member: str | None = None
 
 
 class JournalApp(faust.App):
@@ -59,6 +64,7 @@ class JournalApp(faust.App):
             topic_partitions=settings.partitions,
             table_standby_replicas=0,
             consumer_auto_offset_reset="earliest",
+            consumer_group_instance_id=settings.static_member,
             stream_wait_empty=True,
             stream_recovery_delay=0.0,
             producer_acks=-1,
@@ -78,6 +84,7 @@ class JournalApp(faust.App):
             value_type=bytes,
             partitions=settings.partitions,
             use_partitioner=True,
+            recovery_buffer_size=RECOVERY_BATCHES,
         )
         self.tables.add(self.journal)
         self.sender = FaustProducer(self)
@@ -90,6 +97,12 @@ class JournalApp(faust.App):
 
     def _new_producer_transport(self) -> Transport:
         return self._new_transport()
+
+    async def _consumer_wait_empty(self, consumer: ConsumerT, logger: Any) -> None:
+        # A worker that was told to stop has let go of its partitions first. What was delivered and not acknowledged by
+        # then never will be: it goes to the next owner, and to wait for it would keep that one waiting, without an end.
+        if not self.should_stop:
+            await super()._consumer_wait_empty(consumer, logger)
 
     def belong_to(self, owner: Owner, fatal: Callable[[BaseException], None]) -> None:
         """Have `owner` told of every rebalance; must be called before the app starts."""

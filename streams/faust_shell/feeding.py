@@ -27,10 +27,10 @@ class Worker(Protocol):
         """Take a record; its `ack` is called when it need not come again."""
 
 
-def feed(app: JournalApp, worker: Worker, fatal: Fatal, *, patient: Topic, urgent: Topic) -> None:
+def feed(app: JournalApp, worker: Worker, fatal: Fatal, *, patient: Topic, urgent: Sequence[Topic]) -> None:
     """Give `app` one agent for each topic.
 
-    Records of the `patient` topic wait in Kafka while the worker is full. Those of the `urgent` one never do: the work
+    Records of the `patient` topic wait in Kafka while the worker is full. Those of the `urgent` ones never do: the work
     that makes a worker full may be waiting for them.
     """
     app.task(Watchdog(app, app.connection, fatal).run)
@@ -42,7 +42,8 @@ def feed(app: JournalApp, worker: Worker, fatal: Fatal, *, patient: Topic, urgen
             await asyncio.sleep(_FULL_POLL_S)
 
     _agent(app, worker, fatal, patient, wait_for_room)
-    _agent(app, worker, fatal, urgent, None)
+    for topic in urgent:
+        _agent(app, worker, fatal, topic, None)
 
 
 def _agent(

@@ -7,11 +7,12 @@ write through Faust cannot be awaited (design §7).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import faust
 from faust.types import EventT
 
+from streams.faust_shell.transport import Batch
 from streams.journal.errors import UnreadableGapError
 from streams.journal.replay import Replay
 from streams.ports import Fatal
@@ -45,22 +46,25 @@ class JournalTable(faust.Table[bytes, bytes]):
         return replays
 
     def apply_changelog_batch(self, batch: Iterable[EventT[Any]]) -> None:
-        """Take in records that recovery read."""
+        """Take in records that recovery read: of each event those of one fetch (`transport.Batch`)."""
         topic = self.changelog_topic.get_topic_name()
         for event in batch:
-            message = event.message
+            message = cast("Batch", event.message)
             replay = self.replays.get(message.partition)
-            if message.topic != topic or replay is None or message.offset <= self._applied[message.partition]:
+            if message.topic != topic or replay is None:
                 continue
-            self._applied[message.partition] = message.offset
-            try:
-                replay.apply(message.offset, message.key or b"", message.value)
-            except ValueError:
-                place = f"{topic}[{message.partition}] at offset {message.offset}"
-                self.fatal(
-                    UnreadableGapError(f"{place}: this is no journal record, and nobody but workers may write here")
-                )
-                return
+            for record in message.records:
+                if record.offset <= self._applied[message.partition]:
+                    continue
+                self._applied[message.partition] = record.offset
+                try:
+                    replay.apply(record.offset, record.key or b"", record.value)
+                except ValueError:
+                    place = f"{topic}[{message.partition}] at offset {record.offset}"
+                    self.fatal(
+                        UnreadableGapError(f"{place}: this is no journal record, and nobody but workers may write here")
+                    )
+                    return
 
     async def on_recovery_completed(self, active_tps: Any, standby_tps: Any) -> None:
         """Do nothing: the journal's owner is told by `recovery.JournalRecovery`, which lets no exception pass unseen."""

@@ -39,7 +39,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 class Batch(ConsumerMessage):
     """All records that one fetch brought from one partition, as one message to Faust.
 
-    It has the place of the last of them, so that acknowledging it acknowledges all. `records` are in offset order.
+    It has the place of the last of them, so that acknowledging it acknowledges all, and a journal that is read up to it
+    is read up to there. `records` are in offset order.
     """
 
     records: Sequence[Any] = ()
@@ -63,9 +64,10 @@ class Consumer(driver.Consumer):
         return await super()._getmany(snapshot, timeout)
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, Message]]:  # noqa: ASYNC109 - Faust's
-        """Fetch, and yield what came: journal records one by one, as recovery wants them, and sources in batches.
+        """Fetch, and yield what came in batches, one for each partition.
 
-        Faust spends some 0.3 ms on every message that it delivers: a wait, a task and several futures.
+        Faust spends some 0.3 ms on every message that it delivers to an agent, and 0.1 ms on one that recovery reads: a
+        wait, a task and several futures.
         """
         records, active = await self._wait_next_records(timeout)
         generation = self.app.consumer_generation_id
@@ -82,9 +84,6 @@ class Consumer(driver.Consumer):
                     yield tp, message
 
     def _messages(self, tp: TP, records: Sequence[Any]) -> Iterator[Message]:
-        if self._is_changelog_tp(tp):
-            yield from (self._to_message(tp, record) for record in records)
-            return
         read: int | None = self._read_offset.get(tp)
         new = [record for record in records if read is None or record.offset >= read]
         if new:

@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 from streams.gate import entries
 from streams.gate.state import Answer
+from topics.text import followed_by
 
 
 def collect(answer: Answer, entry: entries.Llm) -> Answer:
     """Return `answer` with what `entry` brings and releases."""
-    if entry.seq is not None:
-        answer = replace(
-            answer,
-            text=answer.text.append(entry.text),
-            half=entry.half,
-            next_seq=entry.seq,
-            early={seq: frame for seq, frame in answer.early.items() if seq >= entry.seq},
-            tool_calls=answer.with_deltas(entry.tool_calls) if entry.tool_calls else answer.tool_calls,
-            refusal=answer.refusal + entry.refusal,
-            finish_reason=entry.finish_reason,
-            usage=entry.usage or answer.usage,
-        )
+    changes = {} if entry.seq is None else _brought(answer, entry)
     if entry.early:
         early = {frame.seq: frame for frame in entry.early if frame.seq is not None}
-        answer = replace(answer, early={**answer.early, **early})
+        changes["early"] = {**changes.get("early", answer.early), **early}
     if entry.live is not None:
         start = len(answer.released)
-        return replace(answer, released=answer.released.append(answer.text.tail(start)[: entry.live - start]))
-    return release(answer, entry.release)
+        text = changes.get("text", answer.text)
+        changes["released"] = answer.released.append(text.tail(start)[: entry.live - start])
+    elif entry.release:
+        changes["released"] = answer.released.append(entry.release)
+        changes["verbatim"] = False
+    return answer.with_(**changes)
+
+
+def _brought(answer: Answer, entry: entries.Llm) -> dict[str, Any]:
+    """Return what the frames in `entry` change; most bring text and nothing else."""
+    ended = entry.finish_reason is not None
+    changes: dict[str, Any] = {
+        "text": answer.text.append(entry.text),
+        "half": entry.half,
+        "next_seq": entry.seq,
+        "finish_reason": entry.finish_reason,
+    }
+    if answer.early:
+        changes["early"] = {seq: frame for seq, frame in answer.early.items() if seq >= (entry.seq or 0)}
+    if entry.tool_calls or (ended and answer.tool_calls):
+        changes["tool_calls"] = answer.with_deltas(entry.tool_calls, ended=ended)
+    if entry.refusal or (ended and answer.refusal):
+        changes["refusal"] = followed_by(answer.refusal, entry.refusal, ended=ended)
+    if entry.usage is not None:
+        changes["usage"] = entry.usage
+    return changes
 
 
 def release(answer: Answer, text: str) -> Answer:
     """Return `answer` with `text` let out, which a chain made of it."""
-    return replace(answer, released=answer.released.append(text), verbatim=False) if text else answer
+    return answer.with_(released=answer.released.append(text), verbatim=False) if text else answer

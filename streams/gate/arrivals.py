@@ -6,35 +6,52 @@ from collections.abc import Sequence
 
 from streams.gate import entries, events, frames
 from streams.gate.answers import collect
+from streams.gate.attempts import attempt_failed
 from streams.gate.entries import AnyEntry
-from streams.gate.limits import MAX_JSON_BYTES_PER_CHAR, excess
+from streams.gate.limits import excess
 from streams.gate.policy import Policy
-from streams.gate.release import pieces, releasable
+from streams.gate.release import MAX_JSON_BYTES_PER_CHAR, pieces, releasable
 from streams.gate.scan import AnswerScan
 from streams.gate.state import Answer, Turn
+from streams.gate.steps import settled_live
 from topics.graphemes import safe_length
-from topics.records import ModelError
-
-#: The longest name of a failure that is journaled.
-_MAX_ERROR_CHARS = 200
+from topics.trusted import like
 
 
-def arrived(turn: Turn, event: events.Frames, policy: Policy, scan: AnswerScan | None) -> Sequence[AnyEntry]:
+def arrived(
+    turn: Turn, event: events.Frames, now: float, policy: Policy, scan: AnswerScan | None
+) -> Sequence[AnyEntry]:
     """Return the entries that follow from frames: at most one failure, or what they add and what of it goes out."""
-    current = [frame for frame in event.frames if (frame.step, frame.attempt) == (turn.step, turn.attempt)]
+    step, attempt = turn.step, turn.attempt
+    current = [frame for frame in event.frames if frame.step == step and frame.attempt == attempt]
     if not current:
         return ()
-    arrival = frames.plan(turn.answer, current, step=turn.step, attempt=turn.attempt, max_bytes=policy.max_record_bytes)
+    arrival = frames.plan(turn.answer, current, step=step, attempt=attempt, max_bytes=policy.max_record_bytes)
     if arrival.error is not None:
-        return (*arrival.entries, _attempt_failed(turn, arrival.error, policy))
-    made: list[AnyEntry] = []
+        return (*arrival.entries, attempt_failed(turn, arrival.error, now, policy))
     answer = turn.answer
+    if len(arrival.entries) == 1 and _is_text(entry := arrival.entries[0]) and _has_room(answer, entry, policy):
+        return _gated(turn, answer, entry, policy, scan)
+    made: list[AnyEntry] = []
     for entry in arrival.entries:
         for gated in _gated(turn, answer, entry, policy, scan):
             made.append(gated)
             answer = collect(answer, gated)
     too_much = excess(answer, policy)
-    return (too_much,) if too_much is not None else made
+    if too_much is not None:
+        return (too_much,)
+    if made and isinstance(last := made[-1], entries.Llm) and last.settled and answer.tool_calls:
+        made[-1] = settled_live(turn, answer, last)
+    return made
+
+
+def _is_text(entry: entries.Llm) -> bool:
+    """Return whether an entry brings text and nothing else, as nearly all do."""
+    return not (entry.early or entry.tool_calls or entry.refusal) and entry.finish_reason is None
+
+
+def _has_room(answer: Answer, entry: entries.Llm, policy: Policy) -> bool:
+    return len(answer.text) + len(entry.text) <= policy.max_answer_chars and excess(answer, policy) is None
 
 
 def _gated(
@@ -47,7 +64,7 @@ def _gated(
         return (entry,)
     release = scan.release(answer, entry.text)
     if not release or len(entry.text) + len(release) <= policy.max_record_bytes // MAX_JSON_BYTES_PER_CHAR:
-        return (entry.model_copy(update={"release": release}),)
+        return (like(entry, release=release) if release else entry,)
     return (entry, *releases(turn, release, policy))
 
 
@@ -63,26 +80,16 @@ def _live(turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy) -> Seq
     """Return `entry` with what goes out at once, since no chain is declared."""
     ended = entry.finish_reason is not None
     if turn.request.delivery == "final" and not answer.released:
-        return (entry.model_copy(update={"settled": ended}),)
+        return (like(entry, settled=ended),)
     if answer.verbatim:
         start = len(answer.released)
         waiting = answer.text.tail(start) + entry.text
         live = start + safe_length(waiting, len(waiting), ended=ended)
-        return (entry.model_copy(update={"live": live, "settled": ended}),)
+        return (like(entry, live=live, settled=ended),)
     # A chain that is gone has let out text of its own; what follows it is spelt out, in records of its own.
     tail = releasable(str(answer.text.append(entry.text)), str(answer.released), 0, ended=ended)
     if tail is None or not (tail or ended):
         return (entry,)
     spelt = releases(turn, tail, policy)
-    spelt[-1] = spelt[-1].model_copy(update={"settled": ended})
+    spelt[-1] = like(spelt[-1], settled=ended)
     return (entry, *spelt)
-
-
-def _attempt_failed(turn: Turn, error: ModelError, policy: Policy) -> entries.Llm:
-    again = error.retryable and turn.attempt + 1 < policy.max_attempts
-    keeps = not turn.released_offset or policy.on_retry == "reset"
-    return entries.Llm(
-        step=turn.step,
-        attempt=turn.attempt,
-        failed=entries.CallFailure(error=error.type[:_MAX_ERROR_CHARS], retry=again and keeps),
-    )

@@ -7,19 +7,22 @@ whatever a dead worker may not have published.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import orjson
 
 from processors.outcomes import Report
-from streams.gate import entries
+from streams.gate import entries, machine, steps
+from streams.gate.costs import added, estimated
+from streams.gate.decisions import decision_of
+from streams.gate.prompts import model_of, prompt_of
 from streams.gate.records import JournalRecord
 from streams.gate.release import pieces
-from streams.gate.state import Turn
+from streams.gate.state import Phase, Turn
 from topics import names
 from topics.content import Usage
 from topics.names import Topic
@@ -29,22 +32,23 @@ from topics.records import (
     CancelCall,
     CancelledFrame,
     CompletedFrame,
-    Decision,
     FailedFrame,
-    Phase,
-    PromptRequest,
+    PostprocessCompleteFrame,
     Record,
     RejectedFrame,
     ResetFrame,
     TerminalFrame,
     TextFrame,
+    ToolCallRequest,
     UsageRecord,
 )
-
-#: A provider that was cut off tells no usage; by the common rule of thumb a token is about four characters of text.
-CHARS_PER_TOKEN = 4
+from topics.records import Phase as PhaseName
+from topics.trusted import like
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
+
+#: What every text frame is made like: most records publish one.
+_TEXT = TextFrame(thread_id="thread", turn_id="turn", text="")
 
 CallEnd = Literal["completed", "rejected", "failed", "cancelled"]
 
@@ -81,21 +85,23 @@ class _Effects:
     def __iter__(self) -> Iterator[Publish]:
         entry = self.record.entry
         match entry:
-            case entries.Started():
-                yield from self._started(entry)
             case entries.PreProcessed():
-                yield from self._pre_processed(entry)
+                yield from self._seen(entry)
             case entries.InputProcessed():
                 yield from self._decisions("input", entry.reports)
-                yield self._prompt(entry.step, self.turn.attempt)
             case entries.Llm():
                 yield from self._llm(entry)
             case entries.OutputProcessed():
                 yield from self._output_processed(entry)
+            case entries.CallsGoverned():
+                yield from self._decisions("governance", entry.reports)
+                yield from self._tool_calls()
+            case entries.PostProcessed():
+                yield from self._post_processed(entry)
             case entries.Failed():
                 yield from self._decisions(entry.phase, entry.reports)
                 yield from self._call_ends("failed")
-                yield self._terminal(
+                yield self._released(
                     FailedFrame(
                         **self._ids(),
                         error=entry.error,
@@ -106,49 +112,40 @@ class _Effects:
                 )
             case entries.Cancelled():
                 yield from self._call_ends("cancelled")
-                usage = self._usage() if self.turn.calling else None
-                yield self._terminal(CancelledFrame(**self._ids(), usage=usage))
-            case entries.Accepted() | entries.Closed():
-                return
+                last = self._known_or_estimated() if self.turn.calling else self.turn.answer.usage
+                usage = added(self.turn.spent, last)
+                yield self._released(CancelledFrame(**self._ids(), usage=usage))
+            case _:
+                pass
+        if self._asks_the_model(entry):
+            yield Publish(names.PROMPTS, prompt_of(self.after))
+
+    @cached_property
+    def after(self) -> Turn:
+        """The turn's state after the record."""
+        return machine.evolve(self.turn, self.record)
 
     # -- before the model ---------------------------------------------------------------------------------------------
 
-    def _started(self, entry: entries.Started) -> Iterator[Publish]:
-        """The first prompt, where no processor stands before it."""
-        if not entry.pre and not entry.input:
-            yield self._prompt(self.turn.step, self.turn.attempt)
-
-    def _pre_processed(self, entry: entries.PreProcessed) -> Iterator[Publish]:
-        yield from self._decisions("pre", entry.reports)
+    def _seen(self, entry: entries.PreProcessed) -> Iterator[Publish]:
+        yield from self._decisions("governance" if isinstance(entry, entries.Governed) else "pre", entry.reports)
         if entry.blocked_by is not None:
-            yield self._terminal(BlockedFrame(**self._ids(), response=entry.response, processor=entry.blocked_by))
-        elif not self.turn.has_input:
-            yield self._prompt(self.turn.step, self.turn.attempt)
+            yield self._blocked(entry.blocked_by, entry.response)
 
-    def _prompt(self, step: int, attempt: int) -> Publish:
-        turn, request = self.turn, self.turn.request
-        entry = self.record.entry
-        if isinstance(entry, entries.InputProcessed):
-            prompt = entry.prompt
-        elif isinstance(entry, entries.PreProcessed):
-            prompt = turn.with_(message=entry.message or turn.message).base_prompt()
-        else:
-            prompt = turn.prompt or turn.base_prompt()
-        return Publish(
-            names.PROMPTS,
-            PromptRequest(
-                **self._turn_ids(),
-                step=step,
-                attempt=attempt,
-                partition=turn.partition,
-                agent=request.agent,
-                prompt=prompt,
-                tools=request.tools,
-                model=request.model,
-                params=request.params,
-                deadline_at=turn.deadline_at,
-            ),
-        )
+    def _blocked(self, processor: str, response: str) -> Publish:
+        unsaid = not response and self.turn.request.delivery == "final"
+        code: Literal["preprocessor_blocked"] | None = "preprocessor_blocked" if unsaid else None
+        return self._released(BlockedFrame(**self._ids(), response=response, processor=processor, code=code))
+
+    def _asks_the_model(self, entry: entries.AnyEntry) -> bool:
+        """Whether a model call begins with this record: nearly all `llm` records are about one that goes on."""
+        if isinstance(entry, entries.Llm) and entry.failed is None and not entry.settled:
+            return False
+        if isinstance(entry, entries.Accepted | entries.Closed) or self.after.phase is not Phase.MODEL:
+            return False
+        before = self.turn
+        same = (before.step, before.attempt) == (self.after.step, self.after.attempt)
+        return not (same and before.phase is Phase.MODEL)
 
     # -- the model's answer -------------------------------------------------------------------------------------------
 
@@ -157,11 +154,11 @@ class _Effects:
         if entry.rejected is not None:
             yield from self._decisions("output", entry.reports)
             yield from self._call_ends("rejected")
-            yield self._terminal(RejectedFrame(**self._ids(), processor=entry.rejected.processor))
+            yield self._released(RejectedFrame(**self._ids(), processor=entry.rejected.processor))
         elif entry.failed is not None:
             yield from self._attempt_failed(entry.failed)
         elif entry.settled:
-            yield from self._completed(entry, self._newly_released(entry))
+            yield from self._step_settled()
 
     def _newly_released(self, entry: entries.Llm) -> str:
         if entry.live is None:
@@ -172,74 +169,114 @@ class _Effects:
     def _attempt_failed(self, failure: entries.CallFailure) -> Iterator[Publish]:
         yield self._usage_record("failed", estimated=True)
         if failure.retry:
-            attempt = self.turn.attempt + 1
             if self.turn.released_offset:
-                yield self._released(ResetFrame(**{**self._ids(), "attempt": attempt}))
-            yield self._prompt(self.turn.step, attempt)
-        else:
-            yield self._terminal(
-                FailedFrame(
-                    **self._ids(),
-                    error="ModelFailedError",
-                    phase="model",
-                    message=f"the model call failed ({_kind(failure.error)}): the model runner's log says why",
-                )
+                yield self._released(ResetFrame(**{**self._ids(), "attempt": self.turn.attempt + 1}))
+            return
+        yield self._released(
+            FailedFrame(
+                **self._ids(),
+                error="ModelFailedError",
+                phase="model",
+                message=f"the model call failed ({_kind(failure.error)}): the model runner's log says why",
             )
+        )
 
     def _output_processed(self, entry: entries.OutputProcessed) -> Iterator[Publish]:
         yield from self._decisions("output", entry.reports)
         if entry.rejected is not None:
             yield self._usage_record("rejected")
-            yield self._terminal(RejectedFrame(**self._ids(), processor=entry.rejected.processor))
+            yield self._released(RejectedFrame(**self._ids(), processor=entry.rejected.processor))
             return
         yield from self._text(entry.tail)
         if entry.final:
-            yield from self._completed(entry, entry.tail)
+            yield from self._step_settled()
 
-    # -- endings ------------------------------------------------------------------------------------------------------
+    # -- after it -----------------------------------------------------------------------------------------------------
 
-    def _completed(self, entry: entries.Llm | entries.OutputProcessed, tail: str) -> Iterator[Publish]:
-        """Usage and the terminal frame; `tail` is what this record adds to the step's text."""
-        turn = self.turn
-        reply = str(turn.settled) + str(turn.answer.released.append(tail))
-        answer, tool_calls = turn.answer, turn.answer.tool_calls
-        if isinstance(entry, entries.Llm):
-            if turn.request.delivery == "final" and entry.live is None:
-                reply = str(turn.settled) + str(answer.text.append(entry.text))
-            tool_calls = answer.with_deltas(entry.tool_calls)
-            refusal, usage = answer.refusal + entry.refusal, entry.usage or answer.usage
-            finish_reason = entry.finish_reason or answer.finish_reason
+    def _step_settled(self) -> Iterator[Publish]:
+        """What the step cost, and what follows it: tools, or the turn's end. Post-processors are waited for in silence."""
+        after = self.after
+        usage = after.answer.usage if after.step == self.turn.step else self._entry_usage()
+        if after.over:
+            yield from self._completed(usage)
+            return
+        yield self._usage_record("completed", usage)
+        if after.phase is Phase.TOOLS:
+            yield from self._tool_calls()
+
+    def _entry_usage(self) -> Usage | None:
+        entry = self.record.entry
+        return (entry.usage if isinstance(entry, entries.Llm) else None) or self.turn.answer.usage
+
+    def _tool_calls(self) -> Iterator[Publish]:
+        after = self.after
+        if after.phase is not Phase.TOOLS:
+            return
+        request = after.request
+        for call in steps.pending(after):
+            yield Publish(
+                names.TOOL_CALLS,
+                ToolCallRequest(
+                    **self._turn_ids(),
+                    step=after.step,
+                    attempt=after.attempt,
+                    partition=after.partition,
+                    call=call,
+                    agent=request.agent,
+                    user=request.user,
+                    deadline_at=min(after.deadline_at, after.progress_at + steps.patience_s(after, [call])),
+                ),
+            )
+
+    def _post_processed(self, entry: entries.PostProcessed) -> Iterator[Publish]:
+        yield from self._decisions("post", entry.reports)
+        if entry.rejected is not None:
+            yield self._released(RejectedFrame(**self._ids(), processor=entry.rejected.processor))
+        elif entry.blocked_by is not None:
+            yield self._blocked(entry.blocked_by, entry.response)
         else:
-            tool_calls, refusal, usage = entry.tool_calls, entry.refusal, answer.usage
-            finish_reason = answer.finish_reason
+            if entry.text is not None and self.turn.request.delivery == "stream":
+                yield self._released(PostprocessCompleteFrame(**{**self._ids(), "offset": 0}, text=entry.text))
+            yield from self._completed()
+
+    def _completed(self, usage: Usage | None = None) -> Iterator[Publish]:
+        """The end of a turn that went well; before it the step's usage, unless that is recorded already."""
+        turn = self.after
+        final = turn.request.delivery == "final"
+        reply = turn.reply if final and turn.reply is not None else turn.text
         fits = len(orjson.dumps(reply)) <= self.max_bytes
-        if turn.request.delivery == "final" and not fits:
+        if final and not fits:
             # The terminal frame cannot hold the reply, so its text goes before it after all.
             yield from self._frames(reply, 0)
-        yield self._usage_record("completed", usage)
-        yield self._terminal(
+        if self.turn.phase is not Phase.POST:
+            yield self._usage_record("completed", usage)
+        yield self._released(
             CompletedFrame(
-                **{**self._ids(), "offset": turn.released_offset + len(tail)},
+                **{**self._ids(), "offset": turn.released_offset},
                 reply=reply if fits else None,
                 length=len(reply),
                 sha256=None if fits else hashlib.sha256(reply.encode()).hexdigest(),
-                finish_reason=finish_reason or "stop",
-                refusal=refusal or None,
-                tool_calls=tool_calls,
-                usage=usage,
+                finish_reason=turn.answer.finish_reason or "stop",
+                refusal=turn.answer.refusal or None,
+                # Tools that are run here are nobody else's business.
+                tool_calls=() if turn.runs_tools else turn.answer.tool_calls,
+                usage=added(turn.spent, turn.answer.usage),
             )
         )
+
+    # -- what calls cost ----------------------------------------------------------------------------------------------
 
     def _call_ends(self, outcome: CallEnd) -> Iterator[Publish]:
         """Stop a call that may still run, and record what it is thought to have cost."""
         turn = self.turn
-        if turn.calling:
+        if turn.calling or turn.phase is Phase.TOOLS:
             yield Publish(
                 names.CANCELS,
                 CancelCall(**self._turn_ids(), step=turn.step, attempt=turn.attempt, partition=turn.partition),
             )
+        if turn.calling:
             yield self._usage_record(outcome, estimated=True)
-        elif turn.answer.finish_reason is not None:
+        elif turn.phase is Phase.SETTLING:
             yield self._usage_record(outcome)
 
     def _usage_record(self, outcome: CallEnd, usage: Usage | None = None, *, estimated: bool = False) -> Publish:
@@ -255,24 +292,18 @@ class _Effects:
                 attempt=turn.attempt,
                 agent=turn.request.agent,
                 user_id=user.id if user else None,
-                model=turn.request.model,
-                usage=known or self._usage(),
+                model=model_of(turn),
+                usage=known or self._known_or_estimated(),
                 estimated=estimated or known is None,
                 outcome=outcome,
                 at=self.record.at,
             ),
         )
 
-    def _usage(self) -> Usage:
-        answer = self.turn.answer
-        if answer.usage is not None:
-            return answer.usage
-        asked = (self.turn.prompt or self.turn.base_prompt()).model_dump(mode="json", exclude_none=True)
-        prompt = _tokens(len(json.dumps(asked, ensure_ascii=False)))
+    def _known_or_estimated(self) -> Usage:
         entry = self.record.entry
         now = len(entry.text) + len(entry.refusal) if isinstance(entry, entries.Llm) else 0
-        completion = _tokens(len(answer.text) + len(answer.refusal) + now)
-        return Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion)
+        return self.turn.answer.usage or estimated(self.turn, now)
 
     # -- frames -------------------------------------------------------------------------------------------------------
 
@@ -282,34 +313,14 @@ class _Effects:
 
     def _frames(self, text: str, offset: int) -> Iterator[Publish]:
         for piece in pieces(text, self.max_bytes):
-            yield self._released(TextFrame(**{**self._ids(), "offset": offset}, text=piece))
+            yield self._released(like(_TEXT, **{**self._ids(), "offset": offset}, text=piece))
             offset += len(piece)
 
-    def _decisions(self, phase: Phase | None, reports: Iterable[Report]) -> Iterator[Publish]:
+    def _decisions(self, phase: PhaseName | None, reports: Iterable[Report]) -> Iterator[Publish]:
         for report in reports:
-            yield Publish(
-                names.DECISIONS,
-                Decision(
-                    **self._turn_ids(),
-                    step=self.turn.step,
-                    attempt=self.turn.attempt,
-                    phase=phase or "output",
-                    processor=report.processor,
-                    version=report.version,
-                    verdict=report.verdict,
-                    changes=report.changes,
-                    time_ms=report.time_ms,
-                    error=report.error,
-                    reason=report.reason,
-                    metadata=report.metadata,
-                    at=self.record.at,
-                ),
-            )
+            yield Publish(names.DECISIONS, decision_of(self.turn, phase or "output", report, self.record.at))
 
-    def _terminal(self, frame: TerminalFrame) -> Publish:
-        return self._released(frame)
-
-    def _released(self, frame: TerminalFrame | TextFrame | ResetFrame) -> Publish:
+    def _released(self, frame: TerminalFrame | TextFrame | ResetFrame | PostprocessCompleteFrame) -> Publish:
         return Publish(names.RELEASED_FRAMES, frame)
 
     def _turn_ids(self) -> dict[str, Any]:
@@ -329,7 +340,3 @@ class _Effects:
 def _kind(error: str) -> str:
     """Return the name of a failure if it is one: a model server may write anything there, and readers see this."""
     return error if _NAME.fullmatch(error) else "unnamed"
-
-
-def _tokens(chars: int) -> int:
-    return -(-chars // CHARS_PER_TOKEN)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from processors.outcomes import Report
-from topics.content import Part, Prompt, ToolCall, Usage
+from topics.content import Part, Prompt, ToolCall, ToolDefinition, Usage
 from topics.records import ErrorName, ModelFrame, Phase, ToolCallDelta, TurnRequest
 
 
@@ -23,11 +23,21 @@ class Entry(BaseModel):
 
     #: The checkpoint's name; entries about a step are spelt `<name>:<step>` in the journal.
     name: ClassVar[str]
+    #: The journal version that first knew this entry, and those that first knew some of its fields.
+    since: ClassVar[int] = 1
+    fields_since: ClassVar[dict[str, int]] = {}
 
     @property
     def checkpoint(self) -> str:
         """The checkpoint this entry belongs to, as the journal spells it."""
         return self.name
+
+    @property
+    def version(self) -> int:
+        """The oldest journal version that can express this entry."""
+        fields = type(self).model_fields
+        said = (v for name, v in self.fields_since.items() if getattr(self, name) != fields[name].default)
+        return max(said, default=self.since)
 
 
 class StepEntry(Entry):
@@ -55,16 +65,40 @@ class Accepted(Entry):
     readable: bool = True
 
 
-class Started(Entry):
-    """The turn's thread is free: it runs, through a `pre` and an `input` chain if such are declared at this moment.
+class Persona(BaseModel):
+    """The agent that answers a turn, as it was declared when the turn started.
 
-    `chain` names the controls (name@version) that are active then.
+    `tools` are those the model may call and the pipeline runs, `timeouts` the seconds that each may take.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    system: str | None = None
+    model: str | None = None
+    params: dict[str, Any] | None = None
+    tools: tuple[ToolDefinition, ...] = ()
+    timeouts: dict[str, float] = Field(default_factory=dict)
+    max_steps: int = 1
+
+
+class Started(Entry):
+    """The turn's thread is free: it runs, through those kinds of processors that are declared at this moment.
+
+    `chain` names the controls (name@version) that are active then. `rules` says that tool calls are subject to rules,
+    `carry` that each step's answer is judged together with those before it. `persona` is the agent, if it is a declared
+    one.
     """
 
     name = "started"
+    fields_since: ClassVar[dict[str, int]] = dict.fromkeys(("governance", "rules", "post", "carry", "persona"), 2)
     pre: bool = False
     input: bool = False
     chain: tuple[str, ...] = ()
+    governance: bool = False
+    rules: bool = False
+    post: bool = False
+    carry: bool = False
+    persona: Persona | None = None
 
 
 class PreProcessed(Entry):
@@ -76,6 +110,13 @@ class PreProcessed(Entry):
     blocked_by: str | None = None
     response: str = ""
     reports: tuple[Report, ...] = ()
+
+
+class Governed(PreProcessed):
+    """The organisation's rules had the message, before everybody else; the fields are as above."""
+
+    name = "process:governance"
+    since = 2
 
 
 class InputProcessed(StepEntry):
@@ -96,12 +137,18 @@ class Rejection(BaseModel):
 
 
 class CallFailure(BaseModel):
-    """The attempt's model call ended with `error` (a kind, no content); `retry` says that another attempt follows."""
+    """The attempt's model call ended with `error` (a kind, no content); `retry` says that another attempt follows.
+
+    It follows at `retry_at` (epoch seconds) where that is set, else at once; it asks `fallback` in place of the model
+    asked before where that is set.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     error: str
     retry: bool
+    retry_at: float | None = None
+    fallback: str | None = None
 
 
 class Llm(StepEntry):
@@ -110,7 +157,8 @@ class Llm(StepEntry):
     `seq` is the next sequence number awaited after this entry, None if the entry takes in no frame. `text` is what was
     appended to the buffer, `half` the high surrogate that followed it. `early` are frames that came before their turn.
     `live` counts the buffered code points released without any chain; `release` is the text that a prefix pass let out.
-    `settled` says that the buffer is the step's settled text because no output chain is declared.
+    `settled` says that the buffer is the step's settled text because no output chain is declared; `calls` are then the
+    tool calls that are to be run, after which another step follows.
     """
 
     name = "llm"
@@ -129,20 +177,84 @@ class Llm(StepEntry):
     rejected: Rejection | None = Field(default=None, alias="j")
     failed: CallFailure | None = Field(default=None, alias="y")
     reports: tuple[Report, ...] = Field(default=(), alias="p")
+    calls: tuple[ToolCall, ...] = Field(default=(), alias="c")
+
+    @property
+    def version(self) -> int:
+        """The oldest journal version that can express this entry."""
+        failed = self.failed
+        later = failed is not None and (failed.retry_at is not None or failed.fallback is not None)
+        return 2 if later or self.calls else self.since
+
+
+class Retried(StepEntry):
+    """The time has come for an attempt that was to follow later."""
+
+    name = "retry"
+    since = 2
+    attempt: int
 
 
 class OutputProcessed(StepEntry):
     """The output chain's word on the step's whole answer: passed, with `tail` after what was out before, or `rejected`.
 
-    `tool_calls` and the model's own `refusal` are as the chain passed them.
+    `tool_calls` and the model's own `refusal` are as the chain passed them; `calls` are those of them that are to be run,
+    after which another step follows.
     `final` is False for all but the last entry of an answer whose tail is too long for one record.
     """
 
     name = "process:output"
+    fields_since: ClassVar[dict[str, int]] = {"calls": 2}
     tail: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     refusal: str = ""
     final: bool = True
+    rejected: Rejection | None = None
+    reports: tuple[Report, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+
+
+class ToolReturn(BaseModel):
+    """What the model is told about one of its tool calls: the tool's answer, or why there is none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    call_id: str
+    content: str | tuple[Part, ...] | None = None
+    error: str | None = None
+
+
+class CallsGoverned(StepEntry):
+    """The organisation's rules had the step's tool calls: those in `denied` are not made, and the model is told so."""
+
+    name = "process:tools"
+    since = 2
+    denied: tuple[ToolReturn, ...] = ()
+    reports: tuple[Report, ...] = ()
+
+
+class ToolsReturned(StepEntry):
+    """Tools answered, or will not any more."""
+
+    name = "tools"
+    since = 2
+    results: tuple[ToolReturn, ...]
+
+
+class PostProcessed(Entry):
+    """The post-processors had the whole reply. It is `text` now; None leaves it as it was.
+
+    `late` says that there was no more time to deliver what they would have said. When one of them blocked the reply,
+    `blocked_by` names it and `response` takes the reply's place; `rejected` is the output chain's refusal of `text`.
+    """
+
+    name = "process:post"
+    since = 2
+    text: str | None = None
+    late: bool = False
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    blocked_by: str | None = None
+    response: str = ""
     rejected: Rejection | None = None
     reports: tuple[Report, ...] = ()
 
@@ -177,17 +289,35 @@ class Closed(Entry):
 
 
 AnyEntry: TypeAlias = (
-    Accepted | Started | PreProcessed | InputProcessed | Llm | OutputProcessed | Failed | Cancelled | Closed
+    Accepted
+    | Started
+    | Governed
+    | PreProcessed
+    | InputProcessed
+    | Llm
+    | Retried
+    | OutputProcessed
+    | CallsGoverned
+    | ToolsReturned
+    | PostProcessed
+    | Failed
+    | Cancelled
+    | Closed
 )
 SHAPES: dict[str, type[AnyEntry]] = {
     shape.name: shape
     for shape in (
         Accepted,
         Started,
+        Governed,
         PreProcessed,
         InputProcessed,
         Llm,
+        Retried,
         OutputProcessed,
+        CallsGoverned,
+        ToolsReturned,
+        PostProcessed,
         Failed,
         Cancelled,
         Closed,

@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from processors.outcomes import InputOutcome, OutputOutcome, PreOutcome
-from topics.records import ErrorName, ModelFrame
+from processors.outcomes import InputOutcome, OutputOutcome, PostOutcome, PreOutcome, Refused, ToolOutcome
+from topics.records import ErrorName, ModelFrame, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """The turn's thread is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class GovernanceDone:
+    """The organisation's rules had the message."""
+
+    outcome: PreOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,28 @@ class PassDone:
 
 
 @dataclass(frozen=True, slots=True)
+class RulesDone:
+    """The organisation's rules had the tool calls of `step`: one outcome each, in order; fewer if one broke."""
+
+    step: int
+    outcomes: tuple[ToolOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsAnswered:
+    """Results of tool calls arrived: of any step and attempt, repeated ones among them."""
+
+    results: tuple[ToolResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PostDone:
+    """The post-processors had the reply; `Refused` if the output chain then did not let it pass."""
+
+    outcome: PostOutcome | Refused
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """The caller wants the turn to end."""
 
@@ -81,4 +110,18 @@ class Published:
     offset: int | None = None
 
 
-Event: TypeAlias = Start | PreDone | InputDone | Frames | PassDone | Cancel | Tick | Refuse | Published
+Event: TypeAlias = (
+    Start
+    | GovernanceDone
+    | PreDone
+    | InputDone
+    | Frames
+    | PassDone
+    | RulesDone
+    | ToolsAnswered
+    | PostDone
+    | Cancel
+    | Tick
+    | Refuse
+    | Published
+)

@@ -5,13 +5,16 @@ Pure planning: `plan` looks at an answer and at newly arrived frames and says wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from streams.gate.entries import Llm
+from streams.gate.release import MAX_JSON_BYTES_PER_CHAR
 from streams.gate.state import Answer
 from topics.records import ModelError, ModelFrame, ToolCallDelta
-from topics.text import well_formed
+from topics.text import is_first_half, piece, well_formed
+from topics.trusted import like
 
 #: The kind of failure that ends an attempt whose call was found started and never finished.
 INTERRUPTED = "CallInterruptedError"
@@ -19,6 +22,7 @@ INTERRUPTED = "CallInterruptedError"
 _MAX_FINISH_CHARS = 200
 #: More than the JSON around a frame's texts takes, and around a tool call's.
 _OVERHEAD_BYTES = 64
+_NOTHING_YET = Llm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Arrival:
     error: ModelError | None = None
 
 
-def plan(answer: Answer, frames: Iterable[ModelFrame], *, step: int, attempt: int, max_bytes: int) -> Arrival:
+def plan(answer: Answer, frames: Sequence[ModelFrame], *, step: int, attempt: int, max_bytes: int) -> Arrival:
     """Return what `frames`, all of the current attempt, add to `answer`.
 
     One entry takes in as many frames as fit into about `max_bytes` of text, so that no journal record grows beyond what
@@ -37,6 +41,8 @@ def plan(answer: Answer, frames: Iterable[ModelFrame], *, step: int, attempt: in
     """
     if answer.finish_reason is not None:
         return Arrival()
+    if not answer.early and _is_next(frames, answer.next_seq):
+        return Arrival(tuple(_entries(frames, answer, step=step, attempt=attempt, max_bytes=max_bytes)))
     fresh: dict[int, ModelFrame] = {}
     error: ModelError | None = None
     for frame in frames:
@@ -51,8 +57,19 @@ def plan(answer: Answer, frames: Iterable[ModelFrame], *, step: int, attempt: in
     finished = bool(run) and run[-1].finish_reason is not None
     if ended_by is None and not finished:
         early = (_needed(frame) for seq, frame in sorted(fresh.items()) if seq >= taken)
-        entries += (Llm(step=step, attempt=attempt, early=group) for group in _groups(early, max_bytes, _early_weight))
+        entries += (
+            Llm(step=step, attempt=attempt, early=tuple(group)) for group in _groups(early, max_bytes, _early_weight)
+        )
     return Arrival(tuple(entries), None if finished else ended_by or error)
+
+
+def _is_next(frames: Sequence[ModelFrame], seq: int) -> bool:
+    """Return whether `frames` are those awaited from `seq` on, up to the finish if it is among them: mostly, they are."""
+    for frame in frames:
+        if frame.seq != seq or frame.error is not None:
+            return False
+        seq += 1
+    return not any(frame.finish_reason is not None for frame in frames[:-1])
 
 
 def _in_order(pending: dict[int, ModelFrame], seq: int) -> tuple[list[ModelFrame], ModelError | None]:
@@ -68,32 +85,52 @@ def _in_order(pending: dict[int, ModelFrame], seq: int) -> tuple[list[ModelFrame
     return run, None
 
 
-def _entries(run: list[ModelFrame], answer: Answer, *, step: int, attempt: int, max_bytes: int) -> Iterator[Llm]:
+def _entries(run: Sequence[ModelFrame], answer: Answer, *, step: int, attempt: int, max_bytes: int) -> Iterator[Llm]:
     seq = answer.next_seq
     half = answer.half
-    for group in _groups(run, max_bytes, _weight):
+    for group in [run] if run and _surely_fit(run, max_bytes) else _groups(run, max_bytes, _weight):
         seq += len(group)
         last = group[-1]
         finish = _finish(last.finish_reason)
         text, half = _joined(group, half, ended=finish is not None)
-        yield Llm(
+        yield like(
+            _NOTHING_YET,
             step=step,
             attempt=attempt,
             seq=seq,
             text=text,
             half=half,
             finish_reason=finish,
-            usage=next((frame.usage for frame in reversed(group) if frame.usage is not None), None),
-            refusal=str(well_formed("".join(frame.refusal or "" for frame in group))),
-            tool_calls=tuple(_well_formed_delta(frame.tool_call_delta) for frame in group if frame.tool_call_delta),
+            **_beside_text(group, ended=finish is not None),
         )
 
 
-def _joined(group: tuple[ModelFrame, ...], half: int | None, *, ended: bool) -> tuple[str, int | None]:
+def _beside_text(group: Sequence[ModelFrame], *, ended: bool) -> dict[str, Any]:
+    """Return what frames bring that most do not. Halves of surrogate pairs are joined where this is collected."""
+    found: dict[str, Any] = {}
+    refusals: list[str] = []
+    deltas: list[ToolCallDelta] = []
+    for frame in group:
+        if frame.usage is not None:
+            found["usage"] = frame.usage
+        if frame.refusal:
+            refusals.append(frame.refusal)
+        if frame.tool_call_delta is not None:
+            deltas.append(_piece_of_call(frame.tool_call_delta, ended=ended and frame is group[-1]))
+    if refusals:
+        found["refusal"] = piece("".join(refusals), ended=ended)
+    if deltas:
+        found["tool_calls"] = tuple(deltas)
+    return found
+
+
+def _joined(group: Sequence[ModelFrame], half: int | None, *, ended: bool) -> tuple[str, int | None]:
     """Return the group's text with surrogate halves of neighbouring frames joined, and a half that still waits."""
-    text = (chr(half) if half is not None else "") + "".join(frame.text or "" for frame in group)
+    text = "".join([frame.text or "" for frame in group])
+    if half is not None:
+        text = chr(half) + text
     waiting: int | None = None
-    if text and not ended and "\ud800" <= text[-1] <= "\udbff":
+    if text and not ended and is_first_half(text[-1]):
         waiting = ord(text[-1])
         text = text[:-1]
     return str(well_formed(text)), waiting
@@ -103,11 +140,9 @@ def _finish(reason: str | None) -> str | None:
     return None if reason is None else str(well_formed(reason[:_MAX_FINISH_CHARS]))
 
 
-def _well_formed_delta(delta: ToolCallDelta) -> ToolCallDelta:
-    fields = {"id": delta.id, "name": delta.name, "arguments": delta.arguments}
-    if all(text is None or text.isascii() for text in fields.values()):
-        return delta
-    return delta.model_copy(update={name: well_formed(text) for name, text in fields.items()})
+def _piece_of_call(delta: ToolCallDelta, *, ended: bool) -> ToolCallDelta:
+    arguments = delta.arguments and piece(delta.arguments, ended=ended)
+    return like(delta, id=well_formed(delta.id), name=well_formed(delta.name), arguments=arguments)
 
 
 def _needed(frame: ModelFrame) -> ModelFrame:
@@ -118,18 +153,30 @@ def _needed(frame: ModelFrame) -> ModelFrame:
 
 def _groups(
     frames: Iterable[ModelFrame], max_bytes: int, weigh: Callable[[ModelFrame], int]
-) -> Iterator[tuple[ModelFrame, ...]]:
+) -> Iterator[Sequence[ModelFrame]]:
     group: list[ModelFrame] = []
     size = 0
     for frame in frames:
         weight = weigh(frame)
         if group and size + weight > max_bytes:
-            yield tuple(group)
+            yield group
             group, size = [], 0
         group.append(frame)
         size += weight
     if group:
-        yield tuple(group)
+        yield group
+
+
+def _surely_fit(run: Sequence[ModelFrame], max_bytes: int) -> bool:
+    """Return whether frames make one group without a doubt, as nearly all do: a look at their lengths is enough."""
+    if len(run) == 1:
+        return True
+    chars = len(run[-1].finish_reason or "")
+    for frame in run:
+        if frame.refusal is not None or frame.tool_call_delta is not None:
+            return False
+        chars += len(frame.text or "")
+    return _OVERHEAD_BYTES * len(run) + MAX_JSON_BYTES_PER_CHAR * chars <= max_bytes
 
 
 def _weight(frame: ModelFrame) -> int:
@@ -147,7 +194,7 @@ def _early_weight(frame: ModelFrame) -> int:
 
 def _json_bytes(*texts: str | None) -> int:
     """A bound on their bytes: one character is spelt with up to six."""
-    return sum(len(text) * (1 if _is_spelt_as_it_is(text) else 6) for text in texts if text)
+    return sum(len(text) * (1 if _is_spelt_as_it_is(text) else MAX_JSON_BYTES_PER_CHAR) for text in texts if text)
 
 
 def _is_spelt_as_it_is(text: str) -> bool:

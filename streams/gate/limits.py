@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import orjson
-
 from streams.gate import entries
 from streams.gate.policy import Policy
+from streams.gate.release import MAX_JSON_BYTES_PER_CHAR
 from streams.gate.state import Answer, Turn
+from topics import codec
 from topics.content import Prompt, ToolCall
 from topics.records import Phase as PhaseName
 
-#: The most bytes that JSON spells one character with.
-MAX_JSON_BYTES_PER_CHAR = 6
 #: What the JSON of a tool call takes beside its texts.
 _JSON_BYTES_PER_CALL = 40
 
@@ -41,9 +39,9 @@ def excess(answer: Answer, policy: Policy) -> entries.Failed | None:
     """Return how the turn fails if its answer is more than the policy allows, or too much of it came too early."""
     if len(answer.text) > policy.max_answer_chars:
         return too_large("model", f"the answer is longer than {policy.max_answer_chars} characters")
-    if json_longer(answer.refusal, policy.max_refusal_bytes):
+    if answer.refusal and json_longer(answer.refusal, policy.max_refusal_bytes):
         return too_large("model", f"the answer's refusal is longer than {policy.max_refusal_bytes} bytes")
-    if calls_too_long(answer.tool_calls, policy):
+    if answer.tool_calls and calls_too_long(answer.tool_calls, policy):
         return too_large("model", f"the answer's tool calls are longer than {policy.max_tool_call_bytes} bytes")
     if len(answer.early) > policy.max_early_frames:
         return gap_failure(answer)
@@ -58,12 +56,14 @@ def too_large(phase: PhaseName, what: str) -> entries.Failed:
 def calls_too_long(calls: Sequence[ToolCall], policy: Policy) -> bool:
     """Return whether the tool calls take more bytes than a record has room for."""
     limit = policy.max_tool_call_bytes - _JSON_BYTES_PER_CALL * len(calls)
+    if sum(len(call.id) + len(call.name) + len(call.arguments) for call in calls) <= limit // MAX_JSON_BYTES_PER_CHAR:
+        return False
     return limit < 0 or json_longer("".join(call.id + call.name + call.arguments for call in calls), limit)
 
 
 def json_longer(text: str, limit: int) -> bool:
     """Return whether `text` takes more than `limit` bytes as JSON, where one character takes one to six."""
-    return len(text) > limit // MAX_JSON_BYTES_PER_CHAR and len(orjson.dumps(text)) > limit
+    return len(text) > limit // MAX_JSON_BYTES_PER_CHAR and len(codec.dump(text)) > limit
 
 
 def gap_failure(answer: Answer) -> entries.Failed:

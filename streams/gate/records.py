@@ -7,12 +7,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from streams.gate.entries import SHAPES, Accepted, AnyEntry
+from streams.gate.entries import SHAPES, Accepted, AnyEntry, Started
 from topics import codec
 from topics.errors import WireError
 
-#: The version of the entries' shapes. A worker that reads a newer one stops: going on would skip what it says.
-JOURNAL_VERSION = 1
+#: The newest version of the entries' shapes. A record says the oldest version that can express it, so that workers which
+#: know no newer one go on reading the journal of a pipeline that uses nothing new. A worker that reads a newer version
+#: than it knows stops: going on would skip what the record says.
+JOURNAL_VERSION = 2
 
 
 class JournalError(Exception):
@@ -37,7 +39,7 @@ class JournalRecord:
 
     def encode(self) -> bytes:
         """Return the record's value as JSON. `n` is not in it: it is part of the key."""
-        data = {"v": JOURNAL_VERSION, "k": self.entry.checkpoint, "at": self.at, "c": self.confirmed}
+        data = {"v": self.entry.version, "k": self.entry.checkpoint, "at": self.at, "c": self.confirmed}
         if fields := _fields(self.entry):
             data["d"] = fields
         return codec.dump(data)
@@ -67,13 +69,32 @@ def _fields(entry: AnyEntry) -> dict[str, Any]:
 
     Only those of the entry itself are left out: the objects in it are told apart by a `type` that is a default too.
     """
-    said = {
-        name
-        for name, field in type(entry).model_fields.items()
-        if name != "step" and getattr(entry, name) != field.get_default(call_default_factory=True)
-    }
-    # What a request says about its user may be None and must come back as said.
-    return entry.model_dump(mode="json", by_alias=True, include=said, exclude_none=not isinstance(entry, Accepted))
+    said: set[str] = set()
+    plain: dict[str, Any] = {}
+    for name, alias, default in _FIELDS[type(entry)]:
+        value = getattr(entry, name)
+        if value != default:
+            said.add(name)
+            if type(value) in _PLAIN:
+                plain[alias] = value
+    if len(plain) == len(said):
+        return plain
+    # What a request says about its user, or an agent's tools about their parameters, may be None and must come back.
+    spelt_out = isinstance(entry, Accepted | Started)
+    return entry.model_dump(mode="json", by_alias=True, include=said, exclude_none=not spelt_out)
+
+
+#: Each shape's fields, but for the step, which its name tells: their names, here and in the journal, and defaults.
+_FIELDS: dict[type[AnyEntry], list[tuple[str, str, Any]]] = {
+    shape: [
+        (name, field.alias or name, field.get_default(call_default_factory=True))
+        for name, field in shape.model_fields.items()
+        if name != "step"
+    ]
+    for shape in SHAPES.values()
+}
+#: Values that JSON spells as they are: most entries have no others, and need no model to write them.
+_PLAIN = (str, int, float, bool)
 
 
 def _entry(checkpoint: object, fields: dict[str, Any]) -> AnyEntry:

@@ -8,6 +8,9 @@ import orjson
 
 from topics.graphemes import safe_length
 
+#: The most bytes that JSON spells one character with; a text takes two more.
+MAX_JSON_BYTES_PER_CHAR = 6
+
 
 def releasable(output: str, released: str, window: int, *, ended: bool = False) -> str | None:
     """Return what a pass whose output is `output` adds to the `released` text, or None if it contradicts it.
@@ -23,7 +26,7 @@ def releasable(output: str, released: str, window: int, *, ended: bool = False) 
 
 def pieces(text: str, max_bytes: int) -> Iterator[str]:
     """Yield `text` in order, in pieces of at most `max_bytes` as JSON, each ending between grapheme clusters."""
-    if len(orjson.dumps(text)) <= max_bytes or len(text) <= 1:
+    if len(text) * MAX_JSON_BYTES_PER_CHAR + 2 <= max_bytes or len(orjson.dumps(text)) <= max_bytes or len(text) <= 1:
         yield text
         return
     half = safe_length(text, len(text) // 2) or len(text) // 2

@@ -43,14 +43,14 @@ class Rope:
         """Return this text followed by `piece`."""
         if not piece:
             return self
-        grown = Rope()
-        pieces = self._pieces
-        if self._count == len(pieces):
+        count, pieces = self._count, self._pieces
+        if count == len(pieces):
             pieces.append(piece)
-        elif pieces[self._count] != piece:
-            pieces = [*pieces[: self._count], piece]
-        grown._pieces, grown._count = pieces, self._count + 1
-        grown._length = self._length + len(piece)
+        elif pieces[count] != piece:
+            pieces = [*pieces[:count], piece]
+        # Not by `__init__`: this is done for every frame, more than once.
+        grown = Rope.__new__(Rope)
+        grown._pieces, grown._count, grown._length = pieces, count + 1, self._length + len(piece)  # noqa: SLF001 - a Rope
         return grown
 
     def tail(self, start: int) -> str:
@@ -58,9 +58,11 @@ class Rope:
         wanted = self._length - start
         if wanted <= 0:
             return ""
-        found: list[str] = []
-        have = 0
-        index = self._count
+        index = self._count - 1
+        found = [self._pieces[index]]
+        have = len(found[0])
+        if have >= wanted:
+            return found[0][have - wanted :]
         while have < wanted:
             index -= 1
             found.append(self._pieces[index])

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from streams.gate.rope import Rope
 from streams.gate.state import Answer
 from topics.graphemes import safe_length
 from topics.text import well_formed
@@ -30,7 +29,9 @@ class AnswerScan:
         self._open = open_scanner
         self._scanner: Scanner | None = None
         self._read: int | None = None
-        self._certain = Rope()
+        #: What is certain, but for its first `_gone` code points.
+        self._certain = ""
+        self._gone = 0
         self._silent = False
         self._out = ""
 
@@ -39,18 +40,21 @@ class AnswerScan:
 
         A scanner that breaks is silent from then on: whether its processor is broken is for the whole answer to show.
         """
-        if self._read != len(answer.text):
+        out = len(answer.released)
+        if self._read != len(answer.text) or out < self._gone:
             self._begin(answer)
         self._feed(text)
         self._read = len(answer.text) + len(text)
         if self._silent or not self._agrees():
             return ""
-        waiting = self._certain.tail(len(answer.released))
-        return waiting[: safe_length(waiting, len(waiting))]
+        waiting = self._certain = self._certain[out - self._gone :]
+        self._gone = out
+        return waiting[: safe_length(waiting, len(waiting))] if waiting else ""
 
     def _begin(self, answer: Answer) -> None:
         self._scanner = None
-        self._certain = Rope()
+        self._certain = ""
+        self._gone = 0
         self._silent = False
         self._out = str(answer.released)
         self._feed(str(answer.text))
@@ -58,11 +62,10 @@ class AnswerScan:
     def _agrees(self) -> bool:
         """Return whether what was out when the scanner was made is confirmed by it; silent for good if it is denied."""
         if self._out:
-            certain = str(self._certain)
-            if certain.startswith(self._out):
+            if self._certain.startswith(self._out):
                 self._out = ""
             else:
-                self._silent = not self._out.startswith(certain)
+                self._silent = not self._out.startswith(self._certain)
         return not self._out
 
     def _feed(self, text: str) -> None:
@@ -76,6 +79,6 @@ class AnswerScan:
             self._silent = True
             return
         if isinstance(certain, str):
-            self._certain = self._certain.append(str(well_formed(certain)))
+            self._certain += str(well_formed(certain))
         else:
             self._silent = True

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Self
 
+from streams.gate.entries import Started, ToolReturn
 from streams.gate.rope import Rope
 from topics.content import Message, Part, Prompt, TextPart, ToolCall, Usage
 from topics.ids import TurnKey
 from topics.records import ModelFrame, ToolCallDelta, TurnRequest
+from topics.text import followed_by
+from topics.trusted import like
 
 
 class Phase(Enum):
@@ -17,26 +20,54 @@ class Phase(Enum):
 
     QUEUED = "queued"
     """Waits for its thread."""
+    GOVERNANCE = "governance"
+    """Waits for the organisation's rules."""
     PRE = "pre"
     """Waits for the pre-processors."""
     INPUT = "input"
     """Waits for the step's input chain."""
     MODEL = "model"
     """Waits for the model's frames."""
+    WAITING = "waiting"
+    """Waits for the time at which the model may be asked again."""
     SETTLING = "settling"
     """The answer is complete; waits for the output chain's whole-answer pass."""
+    RULES = "rules"
+    """The answer asks for tools; waits for the rules about tool calls."""
+    TOOLS = "tools"
+    """Waits for the tools' results."""
+    POST = "post"
+    """The reply is complete; waits for the post-processors."""
     ENDED = "ended"
     """The outcome is journaled; its terminal frame is not confirmed yet."""
     CLOSED = "closed"
     """The terminal frame is confirmed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Copied:
+    """Base of the states. They have no slots: nothing is copied as cheaply as an instance's `__dict__`."""
+
+    def with_(self, **changes: Any) -> Self:
+        """Return this state with `changes`, by the names of fields.
+
+        Raises:
+            TypeError: a change is of a field that the state does not have.
+        """
+        fields = self.__dict__ | changes
+        if len(fields) != len(self.__dict__):
+            raise TypeError(f"no fields of {type(self).__name__}: {', '.join(changes.keys() - self.__dict__.keys())}")
+        copy = object.__new__(type(self))
+        object.__setattr__(copy, "__dict__", fields)
+        return copy
+
+
+@dataclass(frozen=True)
+class Answer(Copied):
     """One attempt's answer as it arrives, and how much of it is out.
 
     `text` is the buffer. `next_seq` is the sequence number awaited, `early` the frames beyond it by number, `gap_since`
     the time since when one has been missing. `released` is what readers have; `verbatim` says it is a prefix of `text`.
+    `half` is the first half of a surrogate pair, after `text`; a `refusal` and a tool call's arguments may end in one.
     """
 
     text: Rope = field(default_factory=Rope)
@@ -51,29 +82,47 @@ class Answer:
     released: Rope = field(default_factory=Rope)
     verbatim: bool = True
 
-    def with_deltas(self, deltas: tuple[ToolCallDelta, ...]) -> tuple[ToolCall, ...]:
-        """Return the tool calls so far with `deltas` added, each to the call of its index."""
+    def with_deltas(self, deltas: tuple[ToolCallDelta, ...], *, ended: bool = True) -> tuple[ToolCall, ...]:
+        """Return the tool calls so far with `deltas` added, each to the call of its index.
+
+        Unless the answer has `ended`, arguments may end in half of a surrogate pair whose other half is to come.
+        """
         calls = list(self.tool_calls)
         for delta in deltas:
             # A model that skips an index still means its calls in order: the next free place is the one it gets.
             at = min(delta.index, len(calls))
             known = calls[at] if at < len(calls) else ToolCall(id="", name="")
+            arguments = followed_by(known.arguments, delta.arguments or "", ended=False)
             calls[at : at + 1] = [
-                ToolCall(
-                    id=delta.id or known.id,
-                    name=delta.name or known.name,
-                    arguments=known.arguments + (delta.arguments or ""),
-                )
+                like(known, id=delta.id or known.id, name=delta.name or known.name, arguments=arguments)
             ]
-        return tuple(calls)
+        return tuple(like(call, arguments=followed_by(call.arguments, "")) for call in calls) if ended else tuple(calls)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """Everything about one turn that its journal says.
+class Attempts:
+    """How the current step's model calls went: `tries` of the model asked now, `fallbacks` taken from the list so far.
+
+    `model` is the fallback asked now, None for the first choice; `retry_at` when a waiting attempt begins.
+    """
+
+    tries: int = 0
+    fallbacks: int = 0
+    model: str | None = None
+    retry_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Turn(Copied):
+    """Everything about one turn that its journal, and that of its thread before it, says.
 
     `n` is the number of its next record, `confirmed` that of the last one whose effects are known to be published.
-    `terminal_n` is the record that decided the outcome. `settled` is the text of the steps before the current one.
+    `begun` says that its thread was free for it, `started` is what was pinned then, `history` what the model is told of
+    the thread before this turn, `recent` when its user's turns before it were, as far as that is known (epoch seconds).
+    `terminal_n` is the record that decided the outcome. `settled` is the text of the steps before the current one,
+    `carried` what the model wrote in them, where steps are judged together; `messages` is what they said and what their
+    tools answered. `calls` are the tool calls being run, `results` what came back. `reply` is what post-processors or a
+    block put in the place of the text. `since` is when the phase began, `spent` what earlier steps' calls cost.
     """
 
     request: TurnRequest
@@ -82,16 +131,25 @@ class Turn:
     accepted_at: float
     deadline_at: float
     readable: bool = True
-    chain: tuple[str, ...] = ()
-    has_input: bool = False
+    begun: bool = False
+    started: Started = field(default_factory=Started)
+    history: tuple[Message, ...] = ()
+    recent: tuple[float, ...] = ()
     phase: Phase = Phase.QUEUED
     message: tuple[Part, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     prompt: Prompt | None = None
     step: int = 0
     attempt: int = 0
+    attempts: Attempts = field(default_factory=Attempts)
     answer: Answer = field(default_factory=Answer)
     settled: Rope = field(default_factory=Rope)
+    carried: Rope = field(default_factory=Rope)
+    messages: tuple[Message, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    results: dict[str, ToolReturn] = field(default_factory=dict)
+    spent: Usage | None = None
+    reply: str | None = None
     progress_at: float = 0.0
     n: int = 0
     confirmed: int = -1
@@ -106,13 +164,28 @@ class Turn:
 
     @property
     def buffer(self) -> Rope:
-        """The raw text of the current attempt so far."""
+        """The raw text of the current attempt so far, after that of the steps it is judged together with."""
         return self.answer.text
+
+    @property
+    def base(self) -> int:
+        """How many code points of `answer.released` belong to earlier steps: the text of this one starts there."""
+        return len(self.settled) if self.started.carry else 0
 
     @property
     def released_offset(self) -> int:
         """How many code points of the current step readers have."""
-        return len(self.answer.released)
+        return len(self.answer.released) - self.base
+
+    @property
+    def step_text(self) -> str:
+        """What is out, or ready to go out, of the current step."""
+        return self.answer.released.tail(self.base)
+
+    @property
+    def text(self) -> str:
+        """What is out, or ready to go out, of all steps."""
+        return str(self.settled) + self.step_text
 
     @property
     def over(self) -> bool:
@@ -124,13 +197,40 @@ class Turn:
         """Whether a model call may be running for this turn."""
         return self.phase is Phase.MODEL
 
+    @property
+    def stateless(self) -> bool:
+        """Whether the caller keeps the conversation and runs the tools."""
+        return self.request.history is not None or self.request.tools is not None
+
+    @property
+    def runs_tools(self) -> bool:
+        """Whether tool calls of the model are run here, and lead to another step."""
+        persona = self.started.persona
+        return persona is not None and bool(persona.tools) and not self.stateless
+
     def base_prompt(self) -> Prompt:
-        """Return the prompt before the input chain: system text, the caller's history, and the user's message."""
+        """Return the prompt before the input chain: what operator and caller say to the model, and the conversation.
+
+        Its first `len(history)` messages are of earlier turns.
+        """
+        persona = self.started.persona
+        said = [text for text in (persona.system if persona else None, self.request.system) if text]
+        system = "\n\n".join(said) if said else self.request.system
+        return Prompt(system=system, messages=(*self.earlier, self.user_message(), *self.messages))
+
+    def user_message(self) -> Message:
+        """Return the user's message as the pre-processors left it."""
         message = self.message
         content = message[0].text if len(message) == 1 and isinstance(message[0], TextPart) else message
-        user = Message(role="user", content=content)
-        return Prompt(system=self.request.system, messages=(*(self.request.history or ()), user))
+        return Message(role="user", content=content)
 
-    def with_(self, **changes: Any) -> Self:
-        """Return this state with `changes`."""
-        return replace(self, **changes)
+    @property
+    def earlier(self) -> tuple[Message, ...]:
+        """The messages of the conversation before this turn."""
+        return (self.request.history or ()) if self.stateless else self.history
+
+    def fresh_answer(self) -> Answer:
+        """Return the answer of an attempt that has not said anything yet."""
+        if not self.started.carry:
+            return Answer()
+        return Answer(text=self.carried, released=self.settled, verbatim=False)

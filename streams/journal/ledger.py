@@ -34,6 +34,21 @@ class Ledger:
         self._runs[subject] = [(last, last, epoch)]
         return [key for key in _keys(subject, runs) if key != RowKey(subject, last, epoch).encode()]
 
+    def clear_before(self, subject: str, n: int) -> list[bytes]:
+        """Return the keys of the rows of `subject` whose numbers are lower than `n`, and forget them."""
+        gone: list[tuple[int, int, int]] = []
+        kept: list[tuple[int, int, int]] = []
+        for first, last, epoch in self._runs.get(subject, []):
+            if first < n:
+                gone.append((first, min(last, n - 1), epoch))
+            if last >= n:
+                kept.append((max(first, n), last, epoch))
+        if kept:
+            self._runs[subject] = kept
+        else:
+            self._runs.pop(subject, None)
+        return _keys(subject, gone)
+
     def clear(self, subject: str) -> list[bytes]:
         """Return the keys of all rows of `subject`, and forget it."""
         return _keys(subject, self._runs.pop(subject, []))

@@ -78,9 +78,10 @@ class JournalOwner(Generic[L]):
         Raises:
             JournalStop: the journal belongs to a pipeline of another shape.
         """
-        replays = self._replays()
+        # Of each partition's rows nothing is kept once its work has begun: there can be as much again of the next one's.
+        replays = dict(self._replays())
         for partition, journal in sorted(self._journals.items()):
-            replay = replays[partition]
+            replay = replays.pop(partition)
             for value in replay.claim_values:
                 Claim.decode(value).expect(self._claim.partitions, self._logs.topic)
             await journal.clear(replay.litter(journal.own_claim))

@@ -43,6 +43,10 @@ class PartitionJournal:
         """Clear all rows of `subjects` but each one's last."""
         await self._clear([key for subject in subjects for key in self._ledger.clear_all_but_last(subject)])
 
+    async def clear_before(self, subject: str, n: int) -> None:
+        """Clear the rows of `subject` whose numbers are lower than `n`."""
+        await self._clear(self._ledger.clear_before(subject, n))
+
     async def clear(self, subjects: Iterable[str]) -> None:
         """Clear all rows of `subjects`."""
         await self._clear([key for subject in subjects for key in self._ledger.clear(subject)])

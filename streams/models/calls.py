@@ -11,7 +11,7 @@ What the app around it does, in this order: append `started` to the journal, ack
   logged, once, without the provider's or the caller's words.
 * A cancelled call stops the provider and ends with `CallCancelledError`. It is an error, not a finish, so that a turn
   can never take a cut-off answer for a whole one; and it has no usage, because providers count only at the end: the
-  turn worker estimates. A cancel that comes before its prompt is remembered, as topics have no order among each other.
+  turn worker estimates. A cancel that comes before its prompt is the desk's business: it has to outlive this process.
 * A call that is abandoned (its partition moved away, the worker stops) sends nothing more and calls no `on_done`: the
   journal still says `started`, and the successor reports it as interrupted.
 * A frame that cannot be sent or is not confirmed is fatal: `on_fatal` is called once, every call is abandoned.
@@ -20,7 +20,6 @@ What the app around it does, in this order: append `started` to the journal, ack
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeAlias
 
@@ -34,9 +33,6 @@ from topics.records import CallRecord, PromptRequest
 OnDone: TypeAlias = Callable[[PromptRequest, CallEnd], Awaitable[None]]
 
 _Key: TypeAlias = tuple[TurnKey, int, int]
-
-#: How many cancels without a call are remembered, the newest ones.
-_CANCELS_KEPT = 10_000
 
 
 class PoolClosedError(RuntimeError):
@@ -76,7 +72,6 @@ class CallPool:
         self._grace_s = grace_s
         self._slots = asyncio.Semaphore(max_calls)
         self._calls: dict[_Key, tuple[Call, asyncio.Task[None]]] = {}
-        self._early_cancels: OrderedDict[_Key, None] = OrderedDict()
         self._ended = asyncio.Event()
         self._closed = False
         self._failed = False
@@ -107,9 +102,6 @@ class CallPool:
             mailbox=Mailbox(self._max_waiting),
             coalesce=self._coalesce,
         )
-        if key in self._early_cancels:
-            del self._early_cancels[key]
-            call.cancel()
         task = asyncio.create_task(self._run(call, on_done))
         # Not at the end of the task: one that is cancelled before its first step has no end to do it in.
         task.add_done_callback(lambda _: self._forget(key))
@@ -117,17 +109,11 @@ class CallPool:
         return True
 
     def cancel(self, cancel: CallRecord) -> bool:
-        """Cancel the call that `cancel` names, and return whether it was open; if not, it never will be."""
-        key = _key(cancel)
-        open_call = self._calls.get(key)
+        """Cancel the call that `cancel` names, and return whether it was open."""
+        open_call = self._calls.get(_key(cancel))
         if open_call:
             open_call[0].cancel()
-            return True
-        self._early_cancels[key] = None
-        self._early_cancels.move_to_end(key)
-        if len(self._early_cancels) > _CANCELS_KEPT:
-            self._early_cancels.popitem(last=False)
-        return False
+        return open_call is not None
 
     async def has_room(self) -> None:
         """Wait until fewer than `max_calls` calls are open: what to await before taking another prompt."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Literal, Self
 
 from streams.models.errors import ModelCallError
 from topics.content import Usage
@@ -15,7 +15,8 @@ class Delta:
     """A `ModelFrame` without its ids and `seq`: what an adapter yields. Several payloads may share one delta.
 
     The first delta with a `finish_reason` or an `error` is the last one of its call. `account` is what may be logged of an
-    `error`: never any of a provider's or a caller's wording. It goes into no frame.
+    `error`: never any of a provider's or a caller's wording. `provider` is what the error says of who was asked: that they
+    are there, whatever they objected to, or down. Neither goes into a frame.
     """
 
     text: str | None = None
@@ -26,6 +27,7 @@ class Delta:
     usage: Usage | None = None
     error: ModelError | None = None
     account: str | None = field(default=None, compare=False)
+    provider: Literal["up", "down"] | None = field(default=None, compare=False)
 
     @classmethod
     def failed(cls, error: ModelCallError, *, usage: Usage | None = None) -> Self:

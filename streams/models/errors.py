@@ -8,6 +8,9 @@
     ├── InvalidParamsError        `params` name something that callers may not set
     ├── UnsupportedContentError   a message part that the model server has no form for
     ├── ModelTimeoutError         the call's deadline passed, and nobody cancelled the call
+    ├── CircuitOpenError          the provider was down lately; the call was not made (retryable)
+    ├── ProviderPausedError       the provider asked for a pause; the call was not made (retryable)
+    ├── RetryBudgetExhaustedError the call would have been a retry too many; it was not made
     ├── MalformedStreamError      the model server sent something that is not its protocol (retryable)
     ├── UnfinishedStreamError     the answer stopped without a finish (retryable)
     ├── CallCancelledError        the turn worker cancelled the call (retryable)
@@ -25,13 +28,19 @@ from topics.records import ModelError
 
 
 class ModelCallError(Exception):
-    """Base of this package's errors; `retryable` says whether a new attempt may fare better."""
+    """Base of this package's errors; `retryable` says whether a new attempt may fare better, `retry_after_s` when."""
 
     retryable: ClassVar[bool] = False
 
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
     def as_error(self) -> ModelError:
         """Return this error as it goes on the wire."""
-        return ModelError(type=type(self).__name__, message=str(self), retryable=self.retryable)
+        return ModelError(
+            type=type(self).__name__, message=str(self), retryable=self.retryable, retry_after_s=self.retry_after_s
+        )
 
 
 class AdapterMissingError(ModelCallError):
@@ -60,6 +69,22 @@ class UnsupportedContentError(ModelCallError):
 
 class ModelTimeoutError(ModelCallError):
     """The call's deadline passed before the model had finished, and no cancel came in the grace after it."""
+
+
+class CircuitOpenError(ModelCallError):
+    """The provider failed so often in a row that it is left alone for `retry_after_s`."""
+
+    retryable = True
+
+
+class ProviderPausedError(ModelCallError):
+    """The provider asked to be left alone for `retry_after_s` yet, which is longer than a call waits."""
+
+    retryable = True
+
+
+class RetryBudgetExhaustedError(ModelCallError):
+    """The provider was asked before in this step, and too many calls to it are such retries already."""
 
 
 class MalformedStreamError(ModelCallError):

@@ -44,7 +44,7 @@ class OpenAISettings:
     api_key: str | None = field(default=None, repr=False)
     model: str | None = None
     connect_timeout_s: float = 10.0
-    read_timeout_s: float = 120.0
+    read_timeout_s: float = 100.0
     usage_wait_s: float = 5.0
     extra_params: frozenset[str] = frozenset()
 

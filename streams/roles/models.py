@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
+from streams.metrics import ModelMetrics
+from streams.models.adapter import ModelAdapter
+from streams.models.asked import AskedProviders
+from streams.models.guard import GuardSettings, ProviderGuard, ProviderObserver
+from streams.models.guarded import GuardedAdapter
 from streams.models.openai import OpenAISettings
-from streams.models.routing import router_of
+from streams.models.routing import Provider, Router, router_of
 from streams.process import die, run_until_stopped, unique, worker_name
 from streams.runner.loop import Ports
-from streams.runner.worker import ModelRunner
-from streams.settings import Settings
+from streams.runner.models import ModelRunner
+from streams.settings import Settings, provider_key
 from topics import names
 from topics.admin import TopicAdmin
 from topics.connection import Connection
@@ -27,27 +34,27 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
 
     Raises:
         AdapterMissingError: a model server is configured and the `openai` extra is not installed.
+        SettingsError: a provider's key is not where it is said to be, or the port for metrics cannot be had.
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
     """
     connection, topic_names = Connection(bootstrap), Names(settings.prefix)
-    key = settings.openai_api_key
-    router = router_of(
-        script_enabled=settings.script_enabled,
-        openai=OpenAISettings(
-            base_url=settings.openai_base_url,
-            api_key=key.get_secret_value() if key else None,
-            model=settings.openai_model,
-            connect_timeout_s=settings.openai_connect_timeout_s,
-            read_timeout_s=settings.openai_read_timeout_s,
-            extra_params=frozenset(settings.openai_extra_params),
-        ),
-    )
+    metrics = ModelMetrics()
+    router = model_router(settings, metrics)
     try:
+        metrics.serve(settings.metrics_port)
         partitions = await TopicAdmin(connection, topic_names).require()
         idempotent = await takes_idempotent_producers(connection)
         app = JournalApp(
-            AppSettings(connection, topic_names, partitions, "models", settings.session_timeout_s, idempotent)
+            AppSettings(
+                connection,
+                topic_names,
+                partitions,
+                "models",
+                settings.session_timeout_s,
+                idempotent,
+                settings.static_member,
+            )
         )
         runner = ModelRunner(
             router.adapter_for,
@@ -60,7 +67,42 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
             unique=unique,
         )
         app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.PROMPTS, urgent=names.CANCELS)
+        feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS])
         await run_until_stopped(app, runner.partitions.lose)
     finally:
         await router.close()
+
+
+def model_router(settings: Settings, observer: ProviderObserver, now: Callable[[], float] = time.monotonic) -> Router:
+    """Return what answers this runner's requests, each provider behind a guard of its own.
+
+    Raises:
+        AdapterMissingError: a model server is configured and the `openai` extra is not installed.
+        SettingsError: a provider's key is not where it is said to be.
+    """
+    guard = GuardSettings(
+        retry_share=settings.retry_share,
+        retries_per_minute=settings.retries_per_minute,
+        failures=settings.breaker_failures,
+        cool_down_s=settings.breaker_cool_down_s,
+        max_wait_s=settings.pause_wait_s,
+    )
+    asked = AskedProviders()
+
+    def guarded(name: str, adapter: ModelAdapter) -> ModelAdapter:
+        return GuardedAdapter(adapter, ProviderGuard(name, guard, asked, observer, now()), now)
+
+    key = settings.openai_api_key
+    single = OpenAISettings(
+        base_url=settings.openai_base_url,
+        api_key=key.get_secret_value() if key else None,
+        model=settings.openai_model,
+        connect_timeout_s=settings.openai_connect_timeout_s,
+        read_timeout_s=settings.openai_read_timeout_s,
+        extra_params=frozenset(settings.openai_extra_params),
+    )
+    providers = [
+        Provider(name, one.models, replace(single, base_url=one.base_url, api_key=provider_key(name, one)))
+        for name, one in settings.providers.items()
+    ]
+    return router_of(script_enabled=settings.script_enabled, openai=single, providers=providers, wrap=guarded)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from processors import Deps, FailurePolicy, Manifest, load_deps
+from processors import Deps, FailurePolicy, LastMessages, Manifest, load_deps
 from processors.scanner import ScannerChain
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.faust_shell.base import AppSettings, JournalApp
@@ -15,10 +15,12 @@ from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.gate.policy import Policy
 from streams.metrics import Metrics
+from streams.policies import with_chains
 from streams.process import die, run_until_stopped, unique, worker_name
 from streams.settings import Settings
 from streams.turns.desk import DeskSettings
 from streams.turns.loop import Ports
+from streams.turns.threads import ThreadSettings
 from streams.turns.worker import TurnWorker, WorkerSettings
 from topics import names
 from topics.admin import TopicAdmin
@@ -26,6 +28,9 @@ from topics.connection import Connection
 from topics.names import Names
 
 log = logging.getLogger(__name__)
+
+#: What models are told of a thread where the operator says nothing about it.
+HISTORY = LastMessages(40)
 
 
 async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
@@ -35,14 +40,12 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         DepsError: the operator's processors do not load, or a required control is not among them.
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
-        UnsupportedProcessorsError: processors of a kind that this version does not run yet are declared.
     """
     connection, topic_names = Connection(bootstrap), Names(settings.prefix)
     chains = chain_runner(settings)
     await chains.start()
     try:
         manifest = chains.manifest
-        check_supported(manifest)
         partitions = await TopicAdmin(connection, topic_names).require()
         metrics = Metrics()
         metrics.serve(settings.metrics_port)
@@ -51,10 +54,25 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
             log.warning("no output processor is declared: answers are released as they come, unjudged")
         idempotent = await takes_idempotent_producers(connection)
         app = JournalApp(
-            AppSettings(connection, topic_names, partitions, "turns", settings.session_timeout_s, idempotent)
+            AppSettings(
+                connection,
+                topic_names,
+                partitions,
+                "turns",
+                settings.session_timeout_s,
+                idempotent,
+                settings.static_member,
+            )
         )
         desk = DeskSettings(
-            partitions=partitions, on_busy=settings.on_busy, idempotency_window_s=settings.idempotency_window_s
+            partitions=partitions,
+            on_busy=settings.on_busy,
+            idempotency_window_s=settings.idempotency_window_s,
+            threads=ThreadSettings(
+                window=manifest.history or (None if manifest.own_history else HISTORY),
+                windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
+                retention_s=settings.thread_retention_s,
+            ),
         )
         worker = TurnWorker(
             policy(settings, manifest),
@@ -67,27 +85,10 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
             unique=unique,
         )
         app.belong_to(worker.partitions, die)
-        feed(app, worker, die, patient=names.REQUESTS, urgent=names.FRAMES)
+        feed(app, worker, die, patient=names.REQUESTS, urgent=[names.FRAMES, names.TOOL_RESULTS])
         await run_until_stopped(app, worker.partitions.lose)
     finally:
         await chains.stop()
-
-
-class UnsupportedProcessorsError(Exception):
-    """Processors are declared that this version would not run: the worker refuses to start rather than skip them."""
-
-
-def check_supported(manifest: Manifest) -> None:
-    """Check that everything declared is run.
-
-    Raises:
-        UnsupportedProcessorsError: a kind is declared that is not run yet.
-    """
-    if manifest.post:
-        listed = ", ".join(member.name for member in manifest.post)
-        raise UnsupportedProcessorsError(
-            f"post-processors are not run by this version: remove {listed} from the Deps, or wait for a version that does"
-        )
 
 
 def chain_runner(settings: Settings) -> ChainRunner:
@@ -107,18 +108,19 @@ def scanner_opener(settings: Settings, manifest: Manifest) -> Callable[[], Scann
 
 def policy(settings: Settings, manifest: Manifest) -> Policy:
     """Return the turns' policy that follows from the settings and from what is declared."""
-    return Policy(
-        mode=manifest.release_mode,
-        window=manifest.window_chars,
-        has_pre=bool(manifest.pre),
-        has_input=bool(manifest.input),
-        chain=tuple(f"{member.name}@{member.version}" for member in (*manifest.input, *manifest.output)),
+    base = Policy(
         max_attempts=settings.max_attempts,
+        fallback_models=tuple(settings.fallback_models),
+        max_retry_wait_s=settings.max_retry_wait_s,
         on_retry=settings.on_retry,
         turn_timeout_s=settings.turn_timeout_s,
         idle_timeout_s=settings.idle_timeout_s,
         gap_timeout_s=settings.gap_timeout_s,
+        post_budget_s=settings.post_budget_s,
         max_answer_chars=settings.max_answer_chars,
+        max_tool_result_bytes=settings.max_tool_result_bytes,
         default_reply=settings.default_reply,
+        budget_reply=settings.budget_reply,
         channel_defaults=settings.channel_replies,
     )
+    return with_chains(base, manifest)

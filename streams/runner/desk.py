@@ -1,4 +1,4 @@
-"""The model calls of one partition: which were started, which are over, and what a batch of records asks for.
+"""The calls of one partition: which were started, which are over, and what a batch of records asks for.
 
 Pure planning, as in `streams.turns.desk`: a plan's rows are already counted here, so whoever applies the plan must journal
 them all or end the process.
@@ -7,57 +7,27 @@ them all or end the process.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Self, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeAlias
 
 import orjson
 
 from streams.journal.replay import Rows
 from streams.journal.writer import Row
+from streams.runner.kind import CallKey, CallKind, R
 from streams.sources import Refused, Source
 from topics import codec, names
 from topics.errors import WireError
-from topics.ids import TurnKey
-from topics.records import CallRecord, CancelCall, PromptRequest
+from topics.records import CancelCall
 
 STARTED, FINISHED = 0, 1
-
-
-@dataclass(frozen=True, slots=True)
-class CallKey:
-    """One attempt of a step's model call; its `str` is the journal's subject."""
-
-    turn: TurnKey
-    step: int
-    attempt: int
-
-    def __str__(self) -> str:
-        return f"{self.turn}/{self.step}/{self.attempt}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the key that `str()` wrote.
-
-        Raises:
-            ValueError: `text` names no call.
-        """
-        turn, step, attempt = text.rsplit("/", 2)
-        return cls(TurnKey.parse(turn), int(step), int(attempt))
-
-    @classmethod
-    def of(cls, record: CallRecord) -> Self:
-        """Return the call that `record` is about."""
-        return cls(record.turn, record.step, record.attempt)
-
-    def record(self) -> CallRecord:
-        """Return a record that says no more than which call this is."""
-        tenant, thread_id, turn_id = self.turn
-        return CallRecord(tenant=tenant, thread_id=thread_id, turn_id=turn_id, step=self.step, attempt=self.attempt)
+#: The longest id of a tool call that is taken, in characters: it becomes a part of keys.
+MAX_CALL_ID_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class CallDone:
-    """All frames of a call are confirmed."""
+    """All of a call's answer is confirmed."""
 
     call: CallKey
 
@@ -66,19 +36,23 @@ Input: TypeAlias = Source | CallDone
 
 
 @dataclass(slots=True)
-class Plan:
+class Plan(Generic[R]):
     """What follows from a batch of inputs: `rows` come before everything else."""
 
     rows: list[Row] = field(default_factory=list)
-    starts: list[PromptRequest] = field(default_factory=list)
+    starts: list[R] = field(default_factory=list)
     cancels: list[CancelCall] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
 
 
-class CallDesk:
-    """The calls of one partition. A call stays known for `keep_s` seconds after its end, and is never made again."""
+class CallDesk(Generic[R]):
+    """The calls of one kind in one partition: known until `keep_s` seconds after their end, and never made again.
 
-    def __init__(self, *, keep_s: float) -> None:
+    A cancelled attempt is known in the same way, by the key of its model call, whose tool calls it stands for too.
+    """
+
+    def __init__(self, kind: CallKind[R], *, keep_s: float) -> None:
+        self._kind = kind
         self._keep_s = keep_s
         self._ended_at: dict[CallKey, float | None] = {}
 
@@ -90,16 +64,16 @@ class CallDesk:
             self._ended_at[CallKey.parse(subject)] = ended
         return [call for call, ended in self._ended_at.items() if ended is None]
 
-    def take(self, inputs: Iterable[Input], now: float) -> Plan:
+    def take(self, inputs: Iterable[Input], now: float) -> Plan[R]:
         """Plan what follows from `inputs` at `now` (epoch seconds)."""
-        plan = Plan()
+        plan: Plan[R] = Plan()
         for item in inputs:
             if isinstance(item, CallDone):
                 plan.rows.append(self.finished(item.call, now))
             elif item.topic is names.CANCELS:
-                self._cancel(item, plan)
+                self._cancel(item, now, plan)
             else:
-                self._prompt(item, now, plan)
+                self._request(item, now, plan)
         return plan
 
     def finished(self, call: CallKey, now: float) -> Row:
@@ -115,28 +89,39 @@ class CallDesk:
             del self._ended_at[call]
         return old
 
-    def _prompt(self, source: Source, now: float, plan: Plan) -> None:
+    def _request(self, source: Source, now: float, plan: Plan[R]) -> None:
         try:
-            request = codec.decode(source.value, names.PROMPT_REQUEST)
+            request = codec.decode(source.value, self._kind.shape)
         except WireError as exc:
             plan.refused.append(Refused(source, type(exc).__name__, str(exc), codec.identify(source.value)))
             return
-        if request.partition != source.partition:
-            # Its frames would go where nobody waits for them, or where there is no partition at all.
-            reason = f"the prompt names partition {request.partition} and is in {source.partition}: give its own"
-            plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
-            return
         call = CallKey.of(request)
-        if call not in self._ended_at:
+        if len(call.call_id or "") > MAX_CALL_ID_CHARS:
+            reason = f"the id of the tool call is longer than {MAX_CALL_ID_CHARS} characters: give it a shorter one"
+            plan.refused.append(Refused(source, "RecordTooLargeError", reason, request.turn))
+        elif request.partition != source.partition:
+            # Its answer would go where nobody waits for it, or where there is no partition at all.
+            reason = f"the record names partition {request.partition} and is in {source.partition}: give its own"
+            plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
+        elif call not in self._ended_at and replace(call, call_id=None) not in self._ended_at:
             self._ended_at[call] = None
             plan.rows.append(Row(str(call), STARTED, _value(now)))
             plan.starts.append(request)
 
-    def _cancel(self, source: Source, plan: Plan) -> None:
+    def _cancel(self, source: Source, now: float, plan: Plan[R]) -> None:
+        """Pass on a cancel, and journal that the attempt is over if it has not been asked for yet: then it never will be.
+
+        Topics have no order among each other, so that a cancel may come first, and this process may end in between.
+        """
         try:
-            plan.cancels.append(codec.decode(source.value, names.CANCEL_CALL))
+            cancel = codec.decode(source.value, names.CANCEL_CALL)
         except WireError as exc:
             plan.refused.append(Refused(source, type(exc).__name__, str(exc), codec.identify(source.value)))
+            return
+        plan.cancels.append(cancel)
+        attempt = CallKey.of(cancel)
+        if attempt not in self._ended_at:
+            plan.rows.append(self.finished(attempt, now))
 
 
 def _value(at: float) -> bytes:

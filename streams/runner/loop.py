@@ -1,4 +1,4 @@
-"""The model runner's loop over one partition of prompts and cancels, in one numbered order.
+"""A runner's loop over one partition of requests and cancels, in one numbered order.
 
     1. plan       which calls are new (pure)
     2. journal    `started` for each of them, `finished` for those that ended; durable before anything else
@@ -7,7 +7,7 @@
     5. call       start the new calls, cancel those that are not wanted any more
 
 A crash before 2 is a batch that never was. After 2 the call counts as made: a successor finds it started and reports it as
-interrupted instead of making it again, and the turn worker decides about another attempt.
+interrupted instead of making it again, and the turn worker decides what becomes of it.
 """
 
 from __future__ import annotations
@@ -15,26 +15,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 from streams.inbox import Inbox
 from streams.journal.partition import PartitionJournal
-from streams.models.call import CallEnd, log_failure
-from streams.models.calls import CallPool
-from streams.models.frames import INTERRUPTED, interrupted_frame
 from streams.ports import Clock, Fatal, Producer
-from streams.runner.desk import CallDesk, CallDone, CallKey, Input
+from streams.runner.desk import CallDesk, CallDone, Input
+from streams.runner.kind import CallKey, CallKind, CallMaker, R
 from streams.sources import DeadLetterBox, Source
-from topics import codec, names
+from topics import codec
 from topics.names import Names
-from topics.records import PromptRequest
 
 EXPIRY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What all partitions' loops of a model runner share."""
+    """What all partitions' loops of a runner share."""
 
     producer: Producer
     names: Names
@@ -43,19 +40,30 @@ class Ports:
     fatal: Fatal
 
 
-class CallLoop:
-    """Owns the calls of one partition."""
+class CallLoop(Generic[R]):
+    """Owns the calls of one kind in one partition."""
 
-    def __init__(self, partition: int, desk: CallDesk, pool: CallPool, journal: PartitionJournal, ports: Ports) -> None:
+    def __init__(
+        self,
+        partition: int,
+        kind: CallKind[R],
+        desk: CallDesk[R],
+        maker: CallMaker[R],
+        journal: PartitionJournal,
+        ports: Ports,
+    ) -> None:
         self._partition = partition
+        self._kind = kind
         self._desk = desk
-        self._pool = pool
+        self._maker = maker
         self._journal = journal
         self._ports = ports
         self._dead_letters = DeadLetterBox(ports.producer, ports.names, ports.worker, ports.clock)
         self._inbox: Inbox[Input] = Inbox()
         self._tasks: list[asyncio.Task[None]] = []
         self._expiry_due = False
+        #: How many requests were delivered whose calls have not been started yet.
+        self.requests_waiting = 0
 
     def start(self, interrupted: Sequence[CallKey]) -> None:
         """Begin: report the calls that a dead predecessor left behind, then take inputs in."""
@@ -71,11 +79,13 @@ class CallLoop:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
         self._inbox.close()
-        await self._pool.abandon([self._partition])
+        await self._maker.abandon([self._partition])
 
     async def deliver(self, source: Source) -> None:
         """Add a source record to the inbox; waits while the inbox is full."""
-        await self._inbox.deliver(source)
+        await self._inbox.deliver(source, source.size)
+        if source.topic is self._kind.requests:
+            self.requests_waiting += 1
 
     async def _ingest(self, interrupted: Sequence[CallKey]) -> None:
         await self._report(interrupted)
@@ -84,12 +94,12 @@ class CallLoop:
             await self._expire()
 
     async def _report(self, interrupted: Sequence[CallKey]) -> None:
-        topic = self._ports.names.topic(names.FRAMES)
+        topic = self._ports.names.topic(self._kind.answers)
         for call in interrupted:
-            log_failure(call.record(), INTERRUPTED)
+            self._kind.log_interrupted(call)
         sent = [
             await self._ports.producer.send(
-                topic, self._partition, call.turn.thread.encode(), codec.encode(interrupted_frame(call.record()))
+                topic, self._partition, call.turn.thread.encode(), codec.encode(self._kind.interrupted(call))
             )
             for call in interrupted
         ]
@@ -106,11 +116,12 @@ class CallLoop:
             if isinstance(item, Source):
                 item.ack()
         for request in plan.starts:  # 5
-            self._pool.start(request, self._done)
+            self._maker.start(request, self._done)
+        self.requests_waiting -= sum(isinstance(item, Source) and item.topic is self._kind.requests for item in batch)
         for cancel in plan.cancels:
-            self._pool.cancel(cancel)
+            self._maker.cancel(cancel)
 
-    async def _done(self, request: PromptRequest, end: CallEnd) -> None:  # noqa: ARG002 - how it ended is in its frames
+    async def _done(self, request: R, end: object) -> None:  # noqa: ARG002 - how it ended is in its answer
         self._inbox.put(CallDone(CallKey.of(request)))
 
     async def _watch_clock(self) -> None:

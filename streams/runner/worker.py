@@ -1,55 +1,65 @@
-"""The model runner: what it takes to make the model calls of a partition, put together."""
+"""A runner: what it takes to make the calls of its partitions, each once, put together for any kind of calls."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic
 
 from streams.journal.claims import Claim
 from streams.journal.owner import JournalOwner, Logs
 from streams.journal.partition import PartitionJournal
 from streams.journal.replay import Replay
 from streams.journal.writer import JournalWriter
-from streams.models.call import AdapterFor
-from streams.models.calls import CallPool
 from streams.runner.desk import CallDesk
+from streams.runner.kind import CallKind, CallMaker, R
 from streams.runner.loop import CallLoop, Ports
 from streams.sources import Source
-from topics import codec, names
+from topics import codec
 from topics.ids import ThreadKey
-from topics.records import ModelFrame
+from topics.records import CallRecord
 
 log = logging.getLogger(__name__)
 
 
-class ModelRunner:
-    """Makes the model calls of all partitions it owns, at most `max_calls` at once."""
+@dataclass(frozen=True, slots=True)
+class RunnerSettings:
+    """How many `partitions` there are, calls that may be open at once, and seconds that an ended one is remembered."""
+
+    partitions: int
+    max_calls: int
+    keep_s: float
+
+
+class Runner(Generic[R]):
+    """Makes the calls of one kind in all partitions it owns."""
 
     def __init__(
         self,
-        adapter_for: AdapterFor,
+        kind: CallKind[R],
+        maker: CallMaker[R],
         ports: Ports,
         logs: Logs,
+        settings: RunnerSettings,
         *,
-        partitions: int,
-        max_calls: int,
-        keep_s: float,
         replays: Callable[[], Mapping[int, Replay]],
         unique: Callable[[], str],
     ) -> None:
+        self._kind = kind
+        self._maker = maker
         self._ports = ports
-        self._max_calls = max_calls
-        self._keep_s = keep_s
-        self._pool = CallPool(adapter_for, self._send, on_fatal=ports.fatal, now=ports.clock, max_calls=max_calls)
-        self.partitions: JournalOwner[CallLoop] = JournalOwner(
-            logs, Claim(ports.worker, partitions), self._open, replays=replays, unique=unique
+        self._settings = settings
+        self.partitions: JournalOwner[CallLoop[R]] = JournalOwner(
+            logs, Claim(ports.worker, settings.partitions), self._open, replays=replays, unique=unique
         )
 
     @property
     def full(self) -> bool:
-        """Whether as many calls are open as may be: prompts should wait, and nothing else."""
-        return self._pool.open_calls >= self._max_calls
+        """Whether as many calls are open, or about to be, as may be: requests should wait, and nothing else."""
+        coming = sum(loop.requests_waiting for loop in self.partitions.loops.values())
+        return self._maker.open_calls + coming >= self._settings.max_calls
 
     async def deliver(self, source: Source) -> None:
         """Hand a source record to its partition's loop; one for a partition that is not owned comes again elsewhere."""
@@ -57,15 +67,24 @@ class ModelRunner:
         if loop is not None:
             await loop.deliver(source)
 
-    async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> CallLoop:
-        desk = CallDesk(keep_s=self._keep_s)
+    async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> CallLoop[R]:
+        desk = CallDesk(self._kind, keep_s=self._settings.keep_s)
         interrupted = desk.restore(replay.rows)
-        loop = CallLoop(partition, desk, self._pool, PartitionJournal(journal, replay.rows), self._ports)
+        held = PartitionJournal(journal, replay.rows)
+        loop = CallLoop(partition, self._kind, desk, self._maker, held, self._ports)
         loop.start(interrupted)
         log.info("partition %d restored: %d calls were interrupted", partition, len(interrupted))
         return loop
 
-    async def _send(self, frame: ModelFrame, partition: int) -> asyncio.Future[int]:
-        key = ThreadKey(frame.tenant, frame.thread_id).encode()
-        topic = self._ports.names.topic(names.FRAMES)
-        return await self._ports.producer.send(topic, partition, key, codec.encode(frame))
+
+class AnswerSender(Generic[R]):
+    """Sends the answers of one kind of calls to where the turn worker looks for them."""
+
+    def __init__(self, kind: CallKind[R], ports: Ports) -> None:
+        self._topic = ports.names.topic(kind.answers)
+        self._producer = ports.producer
+
+    async def send(self, answer: CallRecord, partition: int) -> asyncio.Future[int]:
+        """Send an answer; the future gives its offset once it is durable."""
+        key = ThreadKey(answer.tenant, answer.thread_id).encode()
+        return await self._producer.send(self._topic, partition, key, codec.encode(answer))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from processors import IncomingMessage, TurnContext
 from streams.chains import ChainRunner
-from streams.gate import events, machine
+from streams.gate import events
 from streams.gate.state import Turn
-from streams.judging import judge, subject
+from streams.gate.work import RunGovernance, RunInput, RunOutput, RunPost, RunPre, RunRules, Work
+from streams.judging import context_of, judge, judge_calls, judge_reply, subject
 from streams.ports import Fatal
 from topics.ids import TurnKey
 
@@ -20,7 +21,7 @@ Report = Callable[[TurnKey, events.Event], None]
 
 @dataclass(slots=True)
 class _Chore:
-    work: machine.Work
+    work: Work
     task: asyncio.Task[None] | None
 
 
@@ -42,7 +43,7 @@ class Chores:
         """Have results told to `report`; must be called before the first work is given."""
         self._report = report
 
-    def reconcile(self, key: TurnKey, turn: Turn | None, work: machine.Work | None) -> None:
+    def reconcile(self, key: TurnKey, turn: Turn | None, work: Work | None) -> None:
         """Have `work` done for `turn` (None: it is closed): begin it, let it run, or stop what nobody waits for."""
         chore = self._chores.get(key)
         if turn is None or turn.over:
@@ -64,7 +65,7 @@ class Chores:
         if chore is not None and chore.task is not None:
             chore.task.cancel()
 
-    async def _run(self, key: TurnKey, turn: Turn, work: machine.Work) -> None:
+    async def _run(self, key: TurnKey, turn: Turn, work: Work) -> None:
         try:
             async with self._slots:
                 event = await self._do(turn, work)
@@ -75,37 +76,36 @@ class Chores:
         except Exception as exc:  # noqa: BLE001 - a chain runner turns every processor's failure into an outcome
             self._fatal(exc)
 
-    async def _do(self, turn: Turn, work: machine.Work) -> events.Event:
-        context = _context(turn)
+    async def _do(self, turn: Turn, work: Work) -> events.Event:
+        context = context_of(turn)
         match work:
-            case machine.RunPre():
-                incoming = IncomingMessage(
-                    message=turn.message, user=turn.request.user, channel=turn.request.channel, context=context
-                )
-                return events.PreDone(await self._chains.run_pre(incoming))
-            case machine.RunInput(step=step):
-                return events.InputDone(step, await self._chains.run_input(turn.base_prompt(), context))
-            case machine.RunOutput(step=step, attempt=attempt, upto=upto, final=final):
+            case RunGovernance():
+                return events.GovernanceDone(await self._chains.run_governance(_incoming(turn, context)))
+            case RunPre():
+                return events.PreDone(await self._chains.run_pre(_incoming(turn, context)))
+            case RunInput(step=step):
+                prompt, earlier = turn.base_prompt(), len(turn.earlier)
+                return events.InputDone(step, await self._chains.run_input(prompt, context, history=earlier))
+            case RunOutput(step=step, attempt=attempt, upto=upto, final=final):
                 return events.PassDone(
                     step, attempt, upto, final, await judge(self._chains, subject(turn, work, context))
                 )
+            case RunRules(step=step):
+                return events.RulesDone(step, await judge_calls(self._chains, turn, context))
+            case RunPost():
+                return events.PostDone(await judge_reply(self._chains, turn, context))
+
+
+def _incoming(turn: Turn, context: TurnContext) -> IncomingMessage:
+    request = turn.request
+    return IncomingMessage(
+        message=turn.message,
+        user=request.user,
+        channel=request.channel,
+        metadata=turn.metadata,
+        context=context,
+    )
 
 
 def _nobody_asked(key: TurnKey, event: events.Event) -> None:
     raise RuntimeError(f"{type(event).__name__} of {key.turn_id} before report_to was called")
-
-
-def _context(turn: Turn) -> TurnContext:
-    request = turn.request
-    return TurnContext(
-        tenant=request.tenant,
-        thread_id=request.thread_id,
-        turn_id=request.turn_id,
-        agent=request.agent,
-        channel=request.channel,
-        user=request.user,
-        step=turn.step,
-        attempt=turn.attempt,
-        attributes=request.attributes or {},
-        metadata=turn.metadata,
-    )

@@ -17,8 +17,12 @@ from streams.gate.policy import Policy
 from streams.gate.records import JournalError, JournalRecord
 from streams.gate.scan import AnswerScan, Scanner
 from streams.gate.state import Phase, Turn
+from streams.gate.work import Work, work_of
+from streams.journal.replay import Rows
+from streams.journal.writer import Row
 from streams.sources import Refused, Source
 from streams.turns.inputs import Input, News
+from streams.turns.threads import Threads, ThreadSettings, Trim
 from topics import codec, names
 from topics.content import TextPart
 from topics.errors import WireError
@@ -44,6 +48,7 @@ class DeskSettings:
     on_busy: OnBusy = "queue"
     max_request_bytes: int = 768 * 1024
     max_frame_bytes: int = 900 * 1024
+    threads: ThreadSettings = field(default_factory=ThreadSettings)
     idempotency_window_s: float = 24 * 3600.0
 
 
@@ -68,13 +73,16 @@ class Done:
 
 @dataclass(slots=True)
 class Plan:
-    """What follows from a batch of inputs. `journal` comes before everything else.
+    """What follows from a batch of inputs. `journal` comes before everything else, then what threads `remember`.
 
     `touched` turns may want other work than before, `closed` ones can be cleared from the journal but for their last
-    record, `repeats` ask for a closed turn's terminal frame once more, `dropped` counts frames that changed nothing.
+    record, `trims` are rows that threads have outgrown, `repeats` ask for a closed turn's terminal frame once more,
+    `dropped` counts frames and tool results that changed nothing.
     """
 
     journal: list[tuple[TurnKey, JournalRecord]] = field(default_factory=list)
+    remember: list[Row] = field(default_factory=list)
+    trims: list[Trim] = field(default_factory=list)
     outgoing: list[Outgoing] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     touched: dict[TurnKey, None] = field(default_factory=dict)
@@ -87,7 +95,7 @@ class Desk:
     """The turns of one partition.
 
     `turns` are the open ones, `done` the closed ones that a late duplicate may still ask for. `open_scanner` gives what
-    follows an answer, where all of the output chain can scan.
+    follows an answer, where all of the output chain can scan. `afford` says whether a turn's budgets have tokens left.
     """
 
     def __init__(
@@ -96,6 +104,7 @@ class Desk:
         policy: Policy,
         settings: DeskSettings,
         open_scanner: Callable[[], Scanner] | None = None,
+        afford: Callable[[Turn], bool] | None = None,
     ) -> None:
         self.partition = partition
         self.policy = policy
@@ -104,18 +113,25 @@ class Desk:
         self.done: dict[TurnKey, Done] = {}
         self._threads: dict[ThreadKey, deque[TurnKey]] = {}
         self._confirmed: dict[TurnKey, int] = {}
+        self.threads = Threads(settings.threads)
         self._open_scanner = open_scanner
+        self._afford = afford
         self._scans: dict[TurnKey, AnswerScan] = {}
 
     # -- recovery -----------------------------------------------------------------------------------------------------
 
-    def restore(self, journal: Mapping[TurnKey, Sequence[JournalRecord]]) -> Plan:
-        """Rebuild the turns from their journal and return what is owed: effects that may not have been published.
+    def restore(
+        self, journal: Mapping[TurnKey, Sequence[JournalRecord]], threads: Mapping[str, Rows] | None = None
+    ) -> Plan:
+        """Rebuild the turns and threads from their journal and return what is owed.
+
+        That is: effects that may not have been published, and what threads had no time to remember.
 
         Raises:
-            JournalError: a turn's records are not consecutive.
+            JournalError: a turn's records are not consecutive, or a thread's row cannot be read.
         """
         plan = Plan()
+        self.threads.restore(threads or {})
         opened: list[Turn] = []
         for key, records in journal.items():
             last = records[-1]
@@ -125,23 +141,25 @@ class Desk:
             else:
                 opened.append(self._replay(key, records, plan))
         for turn in sorted(opened, key=lambda turn: turn.order):
+            self._remember(turn, plan)
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
         return plan
 
     def _replay(self, key: TurnKey, records: Sequence[JournalRecord], plan: Plan) -> Turn:
+        confirmed = max(record.confirmed for record in records)
         try:
-            turn = machine.begin(records[0])
+            turn = self._told(machine.begin(records[0]))
             owed: list[Outgoing] = []
             for record in records[1:]:
-                effects = effects_of(turn, record, self.policy.max_record_bytes)
-                owed.append(Outgoing(key, record.n, effects))
+                if record.n > confirmed:
+                    owed.append(Outgoing(key, record.n, effects_of(turn, record, self.policy.max_record_bytes)))
                 turn = machine.evolve(turn, record)
         except ValueError as exc:
             raise JournalError(f"the journal of a turn in partition {self.partition} has a gap: {exc}") from None
         self.turns[key] = turn
         self._confirmed[key] = turn.confirmed
-        plan.outgoing += (out for out in owed if out.n > turn.confirmed)
+        plan.outgoing += owed
         return turn
 
     def startable(self) -> list[News]:
@@ -176,6 +194,8 @@ class Desk:
                 self._happened(item.turn, item.event, now, plan)
             elif item.topic is names.FRAMES:
                 self._frame(item, frames, now, plan)
+            elif item.topic is names.TOOL_RESULTS:
+                self._tool_result(item, now, plan)
             else:
                 self._request(item, now, plan)
         for key, arrived in frames.items():
@@ -199,18 +219,21 @@ class Desk:
             if not turn.over and machine.wake_at(turn, self.policy, listening_since) <= now
         ]
 
-    def expired(self, now: float) -> list[TurnKey]:
-        """Forget closed turns that no duplicate can ask for any more, and return them: their last record can go too."""
+    def expired(self, now: float) -> list[str]:
+        """Forget closed turns that no duplicate can ask for any more, and threads that fell silent long ago.
+
+        Return their subjects in the journal: all their rows can go.
+        """
         limit = now - self.settings.idempotency_window_s - 3600.0
         old = [key for key, done in self.done.items() if done.at < limit]
         for key in old:
             del self.done[key]
-        return old
+        return [*map(str, old), *self.threads.expired(now)]
 
-    def work(self, key: TurnKey) -> machine.Work | None:
+    def work(self, key: TurnKey) -> Work | None:
         """Return the chain run that a turn waits for, if it is open and waits for one."""
         turn = self.turns.get(key)
-        return machine.work(turn, self.policy) if turn is not None else None
+        return work_of(turn, self.policy) if turn is not None else None
 
     # -- one input ----------------------------------------------------------------------------------------------------
 
@@ -233,6 +256,21 @@ class Desk:
         else:
             reason = "the frame is about a turn that is not open here: check its ids and the partition it was sent to"
             plan.refused.append(Refused(source, "UnknownTurnError", reason, key))
+
+    def _tool_result(self, source: Source, now: float, plan: Plan) -> None:
+        try:
+            result = codec.decode(source.value, names.TOOL_RESULT)
+        except WireError as exc:
+            plan.refused.append(Refused(source, type(exc).__name__, str(exc), codec.identify(source.value)))
+            return
+        key = result.turn
+        if key not in self.turns and key not in self.done:
+            reason = "the result is for a turn that is not open here: check its ids and the partition it was sent to"
+            plan.refused.append(Refused(source, "UnknownTurnError", reason, key))
+            return
+        written = len(plan.journal)
+        self._happened(key, events.ToolsAnswered((result,)), now, plan)
+        plan.dropped += len(plan.journal) == written
 
     def _refuse_frame(self, source: Source, error: str, reason: str, now: float, plan: Plan) -> None:
         """Dead-letter a frame that cannot be taken, and fail the open turn it names: its answer can never be whole."""
@@ -326,15 +364,29 @@ class Desk:
         if turn is None:
             return
         plan.touched[key] = None
-        for entry in machine.decide(turn, event, now, self.policy, self._scan(key)):
+        if isinstance(event, events.Start):
+            turn = self._told(turn)
+        afford = self._afford is None or self._afford(turn)
+        for entry in machine.decide(turn, event, now, self.policy, self._scan(key), afford=afford):
             record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
             plan.journal.append((key, record))
             effects = effects_of(turn, record, self.policy.max_record_bytes)
             plan.outgoing.append(Outgoing(key, record.n, effects))
             turn = machine.evolve(turn, record)
             self.turns[key] = turn
+            self._remember(turn, plan)
         if turn.phase is Phase.CLOSED:
             self._close(turn, now, plan)
+
+    def _told(self, turn: Turn) -> Turn:
+        """Return `turn` with what its model is told of the thread. The same whenever it is asked: it is alone there."""
+        return turn if turn.stateless else turn.with_(history=self.threads.history(turn.key, turn.request.agent))
+
+    def _remember(self, turn: Turn, plan: Plan) -> None:
+        if turn.phase is Phase.ENDED:
+            rows, trims = self.threads.remember(turn)
+            plan.remember += rows
+            plan.trims += trims
 
     def _scan(self, key: TurnKey) -> AnswerScan | None:
         if self._open_scanner is None:

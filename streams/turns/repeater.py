@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable
 
-from streams.inbox import Inbox
 from streams.ports import Producer, Reader
 from streams.turns.desk import Done
 from topics import names
@@ -23,17 +23,23 @@ class Repeater:
         self._released = topic_names.topic(names.RELEASED_FRAMES)
         self._producer = producer
         self._reader = reader
-        self._asked: Inbox[tuple[TurnKey, Done]] = Inbox()
+        # By turn, so that a caller who asks in a loop takes no more room than one who asks once.
+        self._asked: dict[TurnKey, Done] = {}
+        self._wake = asyncio.Event()
 
     def put(self, repeats: Iterable[tuple[TurnKey, Done]]) -> None:
         """Ask for the terminal frames of closed turns."""
-        for one in repeats:
-            self._asked.put(one)
+        self._asked.update(repeats)
+        if self._asked:
+            self._wake.set()
 
     async def run(self) -> None:
         """Publish what is asked for, until cancelled. A frame that cannot be read any more is passed over."""
         while True:
-            for key, done in dict(await self._asked.take()).items():
+            await self._wake.wait()
+            self._wake.clear()
+            asked, self._asked = self._asked, {}
+            for key, done in asked.items():
                 try:
                     value = await self._reader.fetch(self._released, done.partition, done.offset)
                 except TimeoutError:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streams.chains import ChainRunner
 from streams.gate.policy import Policy
 from streams.gate.records import JournalError, JournalRecord
 from streams.gate.scan import Scanner
+from streams.gate.state import Turn
 from streams.journal.claims import Claim
 from streams.journal.owner import JournalOwner, Logs
 from streams.journal.partition import PartitionJournal
@@ -19,6 +20,7 @@ from streams.sources import Source
 from streams.turns.chores import Chores
 from streams.turns.desk import Desk, DeskSettings
 from streams.turns.loop import PartitionLoop, Ports
+from streams.turns.threads import is_thread
 from topics.ids import TurnKey
 
 log = logging.getLogger(__name__)
@@ -45,6 +47,7 @@ class TurnWorker:
         logs: Logs,
         *,
         open_scanner: Callable[[], Scanner] | None = None,
+        afford: Callable[[Turn], bool] | None = None,
         replays: Callable[[], Mapping[int, Replay]],
         unique: Callable[[], str],
     ) -> None:
@@ -53,6 +56,7 @@ class TurnWorker:
         self._chains = chains
         self._ports = ports
         self._open_scanner = open_scanner
+        self._afford = afford
         claim = Claim(ports.worker, settings.desk.partitions)
         self.partitions: JournalOwner[PartitionLoop] = JournalOwner(
             logs, claim, self._open, replays=replays, unique=unique
@@ -60,8 +64,8 @@ class TurnWorker:
 
     @property
     def full(self) -> bool:
-        """Whether as many turns are open as may be: requests should wait, and nothing else."""
-        count = sum(len(loop.desk.turns) for loop in self.partitions.loops.values())
+        """Whether as many turns are open, or about to be, as may be: requests should wait, and nothing else."""
+        count = sum(len(loop.desk.turns) + loop.requests_waiting for loop in self.partitions.loops.values())
         return count >= self._settings.max_open_turns
 
     async def deliver(self, source: Source) -> None:
@@ -71,9 +75,11 @@ class TurnWorker:
             await loop.deliver(source)
 
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> PartitionLoop:
-        desk = Desk(partition, self._policy, self._settings.desk, self._open_scanner)
+        desk = Desk(partition, self._policy, self._settings.desk, self._open_scanner, self._afford)
         try:
-            owed = desk.restore({TurnKey.parse(subject): _records(rows) for subject, rows in replay.rows.items()})
+            turns = {subject: rows for subject, rows in replay.rows.items() if not is_thread(subject)}
+            threads = {subject: rows for subject, rows in replay.rows.items() if is_thread(subject)}
+            owed = desk.restore(_Turns(turns), threads)
         except (JournalError, ValueError) as exc:
             reason = exc if isinstance(exc, JournalError) else "a row belongs to no turn"
             raise JournalError(f"the turns' journal, partition {partition}: {reason}") from None
@@ -90,5 +96,17 @@ class TurnWorker:
         return loop
 
 
-def _records(rows: Rows) -> list[JournalRecord]:
-    return [JournalRecord.decode(n, value) for n, (_, value) in sorted(rows.items())]
+class _Turns(Mapping[TurnKey, Sequence[JournalRecord]]):
+    """Each turn's records, decoded when they are asked for: those of thousands at once would take much memory."""
+
+    def __init__(self, rows: Mapping[str, Rows]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, turn: TurnKey) -> Sequence[JournalRecord]:
+        return [JournalRecord.decode(n, value) for n, (_, value) in sorted(self._rows[str(turn)].items())]
+
+    def __iter__(self) -> Iterator[TurnKey]:
+        return map(TurnKey.parse, self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)

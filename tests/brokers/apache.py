@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 from streams.brokers import ports
@@ -52,6 +53,15 @@ def why_not() -> str | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which `node` of which cluster a broker is; `voters` are the controllers of all nodes, as `host:port`."""
+
+    node: int
+    voters: tuple[str, ...]
+    cluster_id: str
+
+
 class ApacheBroker(Broker):
     """A single node that is broker and controller at once; its data lives as long as the test run."""
 
@@ -61,15 +71,30 @@ class ApacheBroker(Broker):
     def __init__(self, directory: Path) -> None:
         """Keep data, settings and log in `directory`."""
         super().__init__(directory)
-        self._controller_port = ports.free_port()
+        self.controller = f"{ports.LOOPBACK}:{ports.free_port()}"
+        self._place = Place(node=1, voters=(self.controller,), cluster_id=uuid.uuid4().hex[:22])
         self._process: LeashedProcess | None = None
 
-    def start(self) -> None:
-        """Start it, on the data it had if it ran before; raise `BrokerError` when it does not come up."""
+    def join(self, place: Place) -> None:
+        """Make it a node of a cluster; before its first start."""
+        self._place = place
+
+    def launch(self) -> None:
+        """Start its process, on the data it had if it ran before, and do not wait until it answers."""
         command = self._java(_classpath())
         if not self._settings.exists():
             self._format(command)
         self._process = LeashedProcess([*command, "kafka.Kafka", str(self._settings)], log=self.log)
+
+    def start(self) -> None:
+        """Start it, on the data it had if it ran before; raise `BrokerError` when it does not come up."""
+        self.launch()
+        self.wait()
+
+    def wait(self) -> None:
+        """Return when it answers; raise `BrokerError` when it does not come up."""
+        if self._process is None:
+            raise BrokerError("this broker was not started")
         end = time.monotonic() + START_LIMIT_S
         while not answers(self.bootstrap, self.port):
             if self._process.exit_status is not None or time.monotonic() > end:
@@ -95,14 +120,16 @@ class ApacheBroker(Broker):
     def _format(self, command: list[str]) -> None:
         settings = kraft.properties(
             listen=self.bootstrap,
-            controller=f"{ports.LOOPBACK}:{self._controller_port}",
+            controller=self.controller,
             advertised=self.bootstrap,
+            node=self._place.node,
+            voters=self._place.voters,
         )
         settings["log.dirs"] = str(self.directory / "data")
         draft = self._settings.with_suffix(".draft")
         draft.write_text(kraft.as_file(settings), encoding="utf-8")
         done = subprocess.run(
-            [*command, "kafka.tools.StorageTool", "format", "-t", uuid.uuid4().hex[:22], "-c", str(draft)],
+            [*command, "kafka.tools.StorageTool", "format", "-t", self._place.cluster_id, "-c", str(draft)],
             capture_output=True,
             text=True,
             check=False,

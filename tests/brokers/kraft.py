@@ -1,26 +1,39 @@
-"""Settings of a single Apache Kafka node without ZooKeeper, the same whether it runs from jars or in a container."""
+"""Settings of an Apache Kafka node without ZooKeeper, the same whether it runs from jars or in a container."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 
-def properties(*, listen: str, controller: str, advertised: str) -> dict[str, str]:
-    """Return broker settings by name. All three arguments are `host:port`."""
+#: With three nodes an acknowledged record is on two of them, and one may be gone.
+REPLICAS = 3
+IN_SYNC = 2
+
+
+def properties(
+    *, listen: str, controller: str, advertised: str, node: int = 1, voters: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return broker settings by name. `listen`, `controller` and `advertised` are `host:port`.
+
+    In a cluster, `voters` are the controllers of all its nodes, the first one that of node 1.
+    """
+    voters = voters or [controller]
+    replicas, in_sync = (REPLICAS, IN_SYNC) if len(voters) >= REPLICAS else (1, 1)
     return {
         "process.roles": "broker,controller",
-        "node.id": "1",
+        "node.id": str(node),
         "listeners": f"PLAINTEXT://{listen},CONTROLLER://{controller}",
         "advertised.listeners": f"PLAINTEXT://{advertised}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
-        "controller.quorum.voters": f"1@{controller}",
-        # One node holds every replica of the broker's own topics.
-        "offsets.topic.replication.factor": "1",
+        "controller.quorum.voters": ",".join(f"{number}@{voter}" for number, voter in enumerate(voters, 1)),
+        # The brokers' own topics; a single node holds every replica.
+        "offsets.topic.replication.factor": str(replicas),
         "offsets.topic.num.partitions": "4",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": str(in_sync),
         "transaction.state.log.num.partitions": "4",
-        "share.coordinator.state.topic.replication.factor": "1",
-        "share.coordinator.state.topic.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": str(replicas),
+        "share.coordinator.state.topic.min.isr": str(in_sync),
         # Tests form groups all the time, and nobody else is going to join.
         "group.initial.rebalance.delay.ms": "0",
         # A node that was killed cannot register again until its last session has run out (9 s unless told).
@@ -28,6 +41,8 @@ def properties(*, listen: str, controller: str, advertised: str) -> dict[str, st
         "broker.session.timeout.ms": "4000",
         # A forgotten topic must be an error here, as it is in production.
         "auto.create.topics.enable": "false",
+        # The log cleaner looks for work every 15 s unless told, and some tests wait for it.
+        "log.cleaner.backoff.ms": "500",
         # Hundreds of small topics in one run: keep the preallocated index files small.
         "log.index.size.max.bytes": "1048576",
     }

@@ -9,8 +9,9 @@ from processors import TurnContext
 from processors.outcomes import OutputOutcome
 from processors.testing import gate_policy
 from streams.chains import ChainRunner, InlineChainRunner
-from streams.gate import events, machine
+from streams.gate import events
 from streams.gate.policy import Policy
+from streams.gate.work import RunOutput, work_of
 from streams.judging import judge as judged
 from streams.judging import subject
 from tests.cases.case import Case
@@ -61,13 +62,13 @@ async def replay(case: Case) -> Replayed:
 
 async def judge(play: Play, runner: ChainRunner) -> None:
     """Run the pass that the turn waits for, if it waits for one."""
-    work = machine.work(play.turn, play.policy)
-    if isinstance(work, machine.RunOutput):
+    work = work_of(play.turn, play.policy)
+    if isinstance(work, RunOutput):
         outcome = await passed(play, runner, work)
         play.passed(outcome, upto=work.upto, final=work.final)
 
 
-async def passed(play: Play, runner: ChainRunner, work: machine.RunOutput) -> OutputOutcome:
+async def passed(play: Play, runner: ChainRunner, work: RunOutput) -> OutputOutcome:
     """Return what the chain says about the turn's answer so far."""
     return await judged(runner, subject(play.turn, work, TurnContext()))
 

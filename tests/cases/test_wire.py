@@ -11,8 +11,9 @@ import pytest
 
 from processors import Answer
 from streams.chains import InlineChainRunner
-from streams.gate import events, machine
+from streams.gate import events
 from streams.gate.policy import Policy
+from streams.gate.work import RunOutput
 from streams.sources import Source
 from streams.turns.desk import Desk, DeskSettings, Plan
 from streams.turns.inputs import Input, News
@@ -47,7 +48,7 @@ class Partition:
         self.offset += 1
         for key, turn in list(self.desk.turns.items()):
             work = self.desk.work(key)
-            if isinstance(work, machine.RunOutput):
+            if isinstance(work, RunOutput):
                 answer = turn.answer
                 outcome = await self.runner.run_output(_judged(str(answer.text), complete=work.final))
                 self.take(News(key, events.PassDone(work.step, work.attempt, work.upto, work.final, outcome)))

@@ -4,22 +4,40 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
 
 import processors
-from processors import Answer, IncomingMessage, Prompt, Reply, TurnContext, policy
-from processors.declare import KINDS
+from processors import (
+    Agent,
+    Answer,
+    Budget,
+    Deps,
+    IncomingMessage,
+    LastMessages,
+    Prompt,
+    Reply,
+    TokenLimit,
+    ToolCallCheck,
+    ToolContext,
+    TurnContext,
+    policy,
+    tool,
+)
+from processors.checker.findings import Kind, Level
+from processors.declare import KINDS, decorator_of
 from processors.scanner import ScannerChain
 from tests.docs.markdown import ROOT, Row, code, codes, sections
 
 PAGE = ROOT / "docs" / "processors.md"
 SECTIONS = sections(PAGE)
-DECORATORS: dict[str, Callable[..., Any]] = {kind: getattr(processors, f"{kind}_processor") for kind in KINDS}
-SUBJECTS: tuple[type, ...] = (Answer, Prompt, IncomingMessage, Reply, TurnContext)
+DECORATORS: dict[str, Callable[..., Any]] = {kind: getattr(processors, decorator_of(kind)) for kind in KINDS}
+SUBJECTS: tuple[type, ...] = (Answer, Prompt, IncomingMessage, Reply, ToolCallCheck, TurnContext)
 VERDICTS = {
+    "governance": (processors.Proceed, processors.Block),
+    "tool_rule": (processors.Allow, processors.Deny),
     "pre": (processors.Proceed, processors.Block),
     "input": (Prompt,),
     "output": (processors.Pass, processors.Replace, processors.Reject),
@@ -37,8 +55,8 @@ def fields_of(subject: type) -> set[str]:
 
 def test_the_kinds_and_what_they_see_and_answer() -> None:
     """A row for each decorator, with the names of what its functions take and give."""
-    rows = SECTIONS["The four kinds"].rows
-    assert [code(row["kind"]) for row in rows] == [f"{kind}_processor" for kind in KINDS]
+    rows = SECTIONS["The kinds"].rows
+    assert [code(row["kind"]) for row in rows] == [decorator_of(kind) for kind in KINDS]
     for row, kind in zip(rows, KINDS, strict=True):
         promised = inspect.getdoc(DECORATORS[kind]) or ""
         sees, answers = code(row["sees"]), codes(row["answers"])
@@ -53,6 +71,7 @@ def arguments() -> set[tuple[str, str, str]]:
         (kind, name, "required" if parameter.default is parameter.empty else repr(parameter.default))
         for kind, decorator in DECORATORS.items()
         for name, parameter in inspect.signature(decorator).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD  # what rules are given only to say why they take none of it
     }
 
 
@@ -74,9 +93,46 @@ def test_what_processors_see(subject: type) -> None:
 def test_what_processors_answer() -> None:
     """Every verdict with its fields."""
     rows = SECTIONS["What they answer"].rows
-    verdicts = [verdict for kind in ("output", "pre", "post") for verdict in VERDICTS[kind]]
+    verdicts = [verdict for kind in ("output", "pre", "post", "tool_rule") for verdict in VERDICTS[kind]]
     assert [(code(row["answer"]), codes(row["fields"])) for row in rows] == [
         (verdict.__name__, list(inspect.signature(verdict).parameters)) for verdict in verdicts
+    ]
+
+
+def defaults(described: Callable[..., Any]) -> dict[str, str]:
+    """Return what a signature takes: names, each with its default."""
+    return {
+        name: "required" if parameter.default is parameter.empty else repr(parameter.default)
+        for name, parameter in inspect.signature(described).parameters.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("section", "column", "described"),
+    [
+        ("All that a `Deps` takes", "argument", Deps),
+        ("Agents", "`Agent`", Agent),
+        ("Budgets", "`Budget`", Budget),
+        ("Tools", "argument of `tool`", tool),
+    ],
+)
+def test_what_is_declared_beside_processors(section: str, column: str, described: Callable[..., Any]) -> None:
+    """Every argument in order, each with its default."""
+    (table,) = [rows for rows in SECTIONS[section].tables if column in rows[0]]
+    assert [(code(row[column]), row["default"].strip("`")) for row in table] == list(defaults(described).items())
+
+
+def test_what_a_tool_is_told_of_its_call() -> None:
+    """Every field, and no other."""
+    (table,) = [rows for rows in SECTIONS["Tools"].tables if "`ToolContext`" in rows[0]]
+    assert {code(row["`ToolContext`"]) for row in table} == fields_of(ToolContext)
+
+
+def test_the_windows() -> None:
+    """Each as it is written."""
+    rows = SECTIONS["What rides along in a prompt"].rows
+    assert [code(row["window"]) for row in rows] == [
+        f"{window.__name__}({', '.join(defaults(window))})" for window in (LastMessages, TokenLimit)
     ]
 
 
@@ -97,7 +153,16 @@ def test_the_release_modes() -> None:
     incremental = processors.output_processor("one", incremental=processors.Incremental(1))(lambda _: processors.Pass())
     whole = processors.output_processor("two")(lambda _: processors.Pass())
     table, *_ = SECTIONS["When text goes out"].tables
-    scanning = processors.output_processor("three", open_scanner=lambda: ScannerChain([]))(lambda _: processors.Pass())
+    scanning = processors.output_processor("three", open_scanner=lambda: ScannerChain([]), linear_time=True)(
+        lambda _: processors.Pass()
+    )
     declared: list[list[object]] = [[], [incremental, whole], [incremental], [scanning]]
     modes = [processors.Deps(output_processors=members).manifest.release_mode for members in declared]
     assert [row["release"] for row in table] == modes
+
+
+def test_what_the_promise_checker_finds() -> None:
+    """Every kind of finding, in the order of the code, with levels that there are."""
+    rows = SECTIONS["Check the promise"].rows
+    assert [code(row["finding"]) for row in rows] == list(get_args(Kind))
+    assert {level for row in rows for level in row["level"].split(" or ")} == set(get_args(Level))

@@ -145,7 +145,14 @@ def test_the_kinds_of_dead_letters() -> None:
     """What workers put into a dead letter's `error`: the codec's errors, and those that desks name themselves."""
     named = set(errors_in_calls("Refused", "_refuse_frame", "_refuse_request"))
     _, table = SECTIONS["`DeadLetter`"].tables
-    assert {code(row["dead letter"]) for row in table} == named | {kind.__name__ for kind in WireError.__subclasses__()}
+    assert {code(row["dead letter"]) for row in table} == named | set(names_below(WireError))
+
+
+def names_below(error: type[Exception]) -> Iterator[str]:
+    """Yield the names of the classes derived from an error, near or far."""
+    for kind in error.__subclasses__():
+        yield kind.__name__
+        yield from names_below(kind)
 
 
 def errors_in_calls(*functions: str) -> Iterator[str]:
@@ -183,8 +190,9 @@ def test_examples_are_records(fence: Fence) -> None:
 
 
 def test_each_topic_that_others_write_or_read_has_an_example() -> None:
-    """Requests, what a reader gets, and both sides of a model server."""
-    assert {fence.info[1] for fence in EXAMPLES} == {"requests", "released", "prompts", "frames", "cancels"}
+    """Requests, what a reader gets, and both sides of a model server and of a tool runner."""
+    called = {"prompts", "frames", "cancels", "tool-calls", "tool-results"}
+    assert {fence.info[1] for fence in EXAMPLES} == {"requests", "released", *called}
 
 
 def test_examples_of_the_right_partition() -> None:
@@ -211,3 +219,18 @@ def test_limits_are_those_of_the_desks() -> None:
     ):
         assert f"{size // 1024} KiB {what}" in text
     assert f"nested {codec.MAX_DEPTH} levels deep" in text
+
+
+def test_limits_and_errors_are_those_of_the_tool_runner() -> None:
+    """The sizes that the page gives, and every name that an error of the runner's own begins with."""
+    from streams.runner.desk import MAX_CALL_ID_CHARS  # noqa: PLC0415 - only here
+    from streams.tools import answers  # noqa: PLC0415 - the same
+
+    section = SECTIONS["Let your own tool runner answer"]
+    assert f"{answers.MAX_RESULT_BYTES // 1024} KiB per result" in " ".join(section.lines)
+    assert f"{MAX_CALL_ID_CHARS} characters at most" in SECTIONS["`ToolCallRequest`"].text
+    own = [one for one in vars(answers).values() if isinstance(one, answers.ToolAnswer)]
+    own += [answers.timed_out(1.0), answers.too_large(2, 1, "bytes")]
+    (table,) = section.tables
+    told = {name for row in table for name in codes(row["what the result says"])}
+    assert told == {*(one.failure for one in own), "ToolArgumentsError"}

@@ -8,7 +8,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
@@ -34,13 +34,23 @@ COMMAND = (sys.executable, "-m", "turngate", "worker")
 class Worker:
     """One worker process; what it logs goes to a file."""
 
-    def __init__(self, role: str, settings: Settings, log: Path) -> None:
-        command = [*COMMAND, "--role", role]
+    def __init__(self, role: str, settings: Settings, log: Path, command: Sequence[str] = COMMAND) -> None:
+        self.role = role
         self.log = log
         with log.open("ab") as output:
             self.process = subprocess.Popen(
-                command, env=environment(settings), cwd=ROOT, stdout=output, stderr=subprocess.STDOUT
+                [*command, "--role", role], env=environment(settings), cwd=ROOT, stdout=output, stderr=subprocess.STDOUT
             )
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has not ended."""
+        return self.process.poll() is None
+
+    @property
+    def claims(self) -> int:
+        """How often it has claimed partitions so far: once for each rebalance of its group."""
+        return self.log.read_text(encoding="utf-8", errors="replace").count(": claimed ")
 
     def kill(self) -> None:
         """Kill it without warning."""
@@ -78,7 +88,7 @@ class Pipeline:
         self.client = TurnClient(self.connection, self.names)
 
     async def __aenter__(self) -> Self:
-        await TopicAdmin(self.connection, self.names).create(self.settings.partitions)
+        await TopicAdmin(self.connection, self.names).create(self.settings.partitions, self.settings.replication)
         await self.client.__aenter__()
         return self
 
@@ -87,16 +97,17 @@ class Pipeline:
     ) -> None:
         await self.client.__aexit__(kind, error, trace)
         for worker in self.workers:
-            worker.resume() if worker.process.poll() is None else None
+            worker.resume() if worker.alive else None
         await asyncio.gather(*(asyncio.to_thread(worker.stop) for worker in self.workers))
         if error is not None:
             for worker in self.workers:
                 sys.stderr.write(f"--- {worker.log.name}\n{worker.log.read_text()[-4000:]}\n")
 
-    def start(self, role: str, count: int = 1) -> list[Worker]:
-        """Start workers of a role, and return them at once."""
+    def start(self, role: str, count: int = 1, *, command: Sequence[str] = COMMAND, **changes: Any) -> list[Worker]:
+        """Start workers of a role, and return them at once; `changes` are to the pipeline's settings."""
+        settings = self.settings.model_copy(update=changes)
         started = [
-            Worker(role, self.settings, self.directory / f"{role}-{len(self.workers) + number}.log")
+            Worker(role, settings, self.directory / f"{role}-{len(self.workers) + number}.log", command)
             for number in range(count)
         ]
         self.workers += started

@@ -9,8 +9,9 @@ from processors.testing import run_gate
 from streams.process import EXIT_FATAL
 from tests.brokers.broker import Broker
 from tests.integration import chains
+from tests.integration.answers import answer
 from tests.integration.pipeline import Pipeline
-from tests.integration.test_killed_worker import FRAME_DELAY_S, answer
+from tests.integration.test_killed_worker import FRAME_DELAY_S, FRAMES
 from topics import names
 
 DEPS = "tests.integration.chains:streaming"
@@ -21,13 +22,15 @@ AWAY_S = 12.0
 
 async def test_a_zombie_changes_nothing(broker: Broker, prefix: str, tmp_path: Path) -> None:
     """A worker that is stopped past its session timeout and then goes on: every reader's text stays right."""
-    undisturbed = {seed: run_gate(chains.streaming, answer(seed)).text for seed in range(TURNS)}
+    undisturbed = {seed: run_gate(chains.streaming, answer(seed, FRAMES)).text for seed in range(TURNS)}
     async with Pipeline(broker.bootstrap, prefix, tmp_path, DEPS, processor_workers=1) as pipeline:
         zombie, _ = pipeline.start("turns", 2)
         pipeline.start("models")
         await pipeline.ready()
         turns = {
-            await pipeline.submit("hello", f"thread-{seed}", answer(seed), params={"delay_s": FRAME_DELAY_S * 3}): seed
+            await pipeline.submit(
+                "hello", f"thread-{seed}", answer(seed, FRAMES), params={"delay_s": FRAME_DELAY_S * 3}
+            ): seed
             for seed in range(TURNS)
         }
         await asyncio.sleep(2.0)
@@ -76,13 +79,15 @@ async def test_a_dead_model_runner_costs_an_attempt_and_no_text(broker: Broker, 
 
 async def test_workers_that_come_and_go_are_not_noticed(broker: Broker, prefix: str, tmp_path: Path) -> None:
     """A worker joins, and the first one is told to stop: texts are right, and nobody ends with an error."""
-    undisturbed = {seed: run_gate(chains.streaming, answer(seed)).text for seed in range(TURNS)}
+    undisturbed = {seed: run_gate(chains.streaming, answer(seed, FRAMES)).text for seed in range(TURNS)}
     async with Pipeline(broker.bootstrap, prefix, tmp_path, DEPS, processor_workers=1) as pipeline:
         first, *_ = pipeline.start("turns")
         pipeline.start("models")
         await pipeline.ready()
         turns = {
-            await pipeline.submit("hello", f"thread-{seed}", answer(seed), params={"delay_s": FRAME_DELAY_S * 2}): seed
+            await pipeline.submit(
+                "hello", f"thread-{seed}", answer(seed, FRAMES), params={"delay_s": FRAME_DELAY_S * 2}
+            ): seed
             for seed in range(TURNS)
         }
         await asyncio.sleep(1.0)

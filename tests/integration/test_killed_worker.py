@@ -11,30 +11,12 @@ import pytest
 from processors.testing import run_gate
 from tests.brokers.broker import Broker
 from tests.integration import chains
+from tests.integration.answers import answer
 from tests.integration.pipeline import Pipeline
 
 TURNS = 20
 FRAMES = 60
 FRAME_DELAY_S = 0.08
-WORDS = (
-    "the ",
-    "account of ",
-    "bob@example",
-    ".com ",
-    "is at ",
-    "x.y@",
-    "mail.example.org ",
-    "5,",
-    " and ",
-    "für ",
-    "👩‍💻 ",
-)
-
-
-def answer(seed: int) -> list[str]:
-    """Return the frames of one answer, with addresses split across them."""
-    choice = random.Random(seed)
-    return [choice.choice(WORDS) for _ in range(FRAMES)]
 
 
 @pytest.mark.parametrize("deps", ["streaming", "whole", None])
@@ -43,14 +25,18 @@ async def test_no_reader_can_tell_that_a_worker_was_killed(
 ) -> None:
     """Two turn workers, twenty open turns, `kill -9` at a random moment: every text is the undisturbed run's."""
     spec = f"tests.integration.chains:{deps}" if deps else None
-    undisturbed = {seed: run_gate(getattr(chains, deps) if deps else [], answer(seed)).text for seed in range(TURNS)}
+    undisturbed = {
+        seed: run_gate(getattr(chains, deps) if deps else [], answer(seed, FRAMES)).text for seed in range(TURNS)
+    }
     moment = random.Random(prefix).uniform(1.0, FRAMES * FRAME_DELAY_S - 1.0)
     async with Pipeline(broker.bootstrap, prefix, tmp_path, spec, processor_workers=1) as pipeline:
         doomed, _ = pipeline.start("turns", 2)
         pipeline.start("models")
         await pipeline.ready()
         turns = {
-            await pipeline.submit("hello", f"thread-{seed}", answer(seed), params={"delay_s": FRAME_DELAY_S}): seed
+            await pipeline.submit(
+                "hello", f"thread-{seed}", answer(seed, FRAMES), params={"delay_s": FRAME_DELAY_S}
+            ): seed
             for seed in range(TURNS)
         }
         await asyncio.sleep(moment)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from processors import Deps, FailurePolicy, Manifest, TurnContext
 from processors.calling import call_directly, run_chain
-from processors.contracts import Answer, IncomingMessage, Prompt
-from processors.outcomes import InputOutcome, OutputOutcome, PreOutcome
+from processors.contracts import Answer, IncomingMessage, Prompt, Reply, ToolCallCheck
+from processors.outcomes import InputOutcome, OutputOutcome, PostOutcome, PreOutcome, ToolOutcome
 from streams.chains.bound import bind
 from streams.gate.policy import Policy
+from streams.policies import with_chains
 
 
 class DirectChainRunner:
@@ -32,30 +33,34 @@ class DirectChainRunner:
         """Judge an answer."""
         return await run_chain(self._chains.output, self._chains.output.open(answer), call_directly, _no_time)
 
-    async def run_input(self, prompt: Prompt, context: TurnContext) -> InputOutcome:
+    async def run_input(self, prompt: Prompt, context: TurnContext, *, history: int = 0) -> InputOutcome:
         """Derive a prompt."""
-        return await run_chain(self._chains.input, self._chains.input.open(prompt, context), call_directly, _no_time)
+        opened = self._chains.input.open(prompt, context, history=history)
+        return await run_chain(self._chains.input, opened, call_directly, _no_time)
 
     async def run_pre(self, incoming: IncomingMessage) -> PreOutcome:
         """Let the pre-processors have a message."""
         return await run_chain(self._chains.pre, self._chains.pre.open(incoming), call_directly, _no_time)
 
+    async def run_governance(self, incoming: IncomingMessage) -> PreOutcome:
+        """Let the message rules have a message."""
+        chain = self._chains.governance
+        return await run_chain(chain, chain.open(incoming), call_directly, _no_time)
+
+    async def run_tool_rules(self, check: ToolCallCheck) -> ToolOutcome:
+        """Ask the tool rules about a call."""
+        chain = self._chains.tool_rules
+        return await run_chain(chain, chain.open(check), call_directly, _no_time)
+
+    async def run_post(self, reply: Reply) -> PostOutcome:
+        """Let the post-processors have a reply."""
+        chain = self._chains.post
+        return await run_chain(chain, chain.open(reply), call_directly, _no_time)
+
 
 def policy_of(deps: Deps, base: Policy | None = None) -> Policy:
     """Return a policy for `deps`, otherwise as `base`."""
-    manifest, base = deps.manifest, base or Policy()
-    members = (*manifest.input, *manifest.output)
-    fields = {name: getattr(base, name) for name in base.__slots__}
-    return Policy(
-        **{
-            **fields,
-            "mode": manifest.release_mode,
-            "window": manifest.window_chars,
-            "has_pre": bool(manifest.pre),
-            "has_input": bool(manifest.input),
-            "chain": tuple(f"{member.name}@{member.version}" for member in members),
-        }
-    )
+    return with_chains(base or Policy(), deps.manifest)
 
 
 def _no_time() -> float:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from processors import (
+    Allow,
     Answer,
     Block,
+    Deny,
     IncomingMessage,
     Message,
     Pass,
@@ -19,11 +21,13 @@ from processors import (
     Replace,
     TextPart,
     ToolCall,
+    ToolCallCheck,
 )
-from processors.chain import RUNS, CallResult, InputChain, OutputChain, PreChain, Returned, Threw
+from processors.chain import RUNS, CallResult, InputChain, OutputChain, Returned, Threw, ToolRuleChain
 from processors.contracts import TurnContext
 from processors.declare import Declaration, OnFailure
-from processors.outcomes import Approved, Blocked, Broken, Derived, Proceeded, Refused, Report
+from processors.message_chains import PreChain
+from processors.outcomes import Allowed, Approved, Blocked, Broken, Derived, Proceeded, Refused, Report
 from processors.policy import FailurePolicy
 
 CALLS = (ToolCall(id="1", name="search", arguments="{}"),)
@@ -221,6 +225,117 @@ def test_pre_processors_of_other_agents_are_passed_over() -> None:
     assert [report.processor for report in outcome.reports] == ["ours"]
     only_others = PreChain([members[0]])
     assert isinstance(only_others.open(IncomingMessage(())), Proceeded)
+
+
+TALK = tuple(Message(role="user", content=text) for text in ("old", "older", "now"))
+
+
+def deriving(*kinds: str) -> InputChain[Declaration]:
+    """Return an input chain with what comes before its one input processor."""
+    before = [Declaration(kind=kind, name=kind) for kind in kinds]  # type: ignore[arg-type]
+    return InputChain([Declaration(kind="input", name="i")], before)
+
+
+def test_the_operators_history_chooses_among_earlier_messages_only() -> None:
+    """It sees those alone; what is said now stays, whatever it answers, and the others see the prompt it makes."""
+    chain = deriving("history", "prompt_builder")
+    prompt = Prompt(system="s", messages=TALK)
+    outcome, seen = play(chain, chain.open(prompt, TurnContext(), history=2), [[TALK[1]], "built", prompt])
+    assert seen == [
+        TALK[:2],
+        Prompt(system="s", messages=TALK[1:]),
+        Prompt(system="s\n\nbuilt", messages=TALK[1:]),
+    ]
+    assert outcome.prompt == prompt
+    assert [(report.processor, report.verdict) for report in outcome.reports] == [
+        ("history", "replace"),
+        ("prompt_builder", "replace"),
+        ("i", "replace"),
+    ]
+
+
+def test_a_history_may_say_something_of_its_own() -> None:
+    """A summary in place of what it sums up; in the first turn it sees nothing, and what it leaves alone is a pass."""
+    chain = deriving("history")
+    summary = (Message(role="system", content="They met."),)
+    step = chain.open(Prompt(messages=TALK), TurnContext(), history=2)
+    outcome, _ = play(chain, step, [summary, Prompt(messages=(*summary, TALK[2]))])
+    assert outcome.prompt.messages == (*summary, TALK[2])
+    outcome, seen = play(chain, chain.open(Prompt(messages=TALK[2:]), TurnContext()), [(), Prompt(messages=TALK[2:])])
+    assert seen[0] == ()
+    assert [report.verdict for report in outcome.reports] == ["pass", "pass"]
+
+
+@pytest.mark.parametrize(
+    ("system", "built", "after"), [(None, "b", "b"), ("s", "b", "s\n\nb"), ("s", "", "s"), (None, "", None)]
+)
+def test_a_text_of_a_prompt_builder_is_appended_to_the_system_prompt(
+    system: str | None, built: str, after: str | None
+) -> None:
+    """After a blank line; a whole prompt takes the place of the one it saw."""
+    chain = InputChain([], [Declaration(kind="prompt_builder", name="prompt-builder")])
+    outcome, _ = play(chain, chain.open(Prompt(system=system), TurnContext()), [built])
+    assert outcome.prompt == Prompt(system=after)
+    outcome, _ = play(chain, chain.open(Prompt(system=system), TurnContext()), [Prompt(system="all mine")])
+    assert outcome.prompt == Prompt(system="all mine")
+
+
+@pytest.mark.parametrize(
+    ("kind", "nonsense"),
+    [
+        ("history", None),
+        ("history", "old"),
+        ("history", ["old"]),
+        ("history", Prompt(messages=TALK)),
+        ("history", (TALK[0].model_copy(update={"content": 3}),)),
+        ("history", Threw("LookupError")),
+        ("prompt_builder", None),
+        ("prompt_builder", TALK),
+        ("prompt_builder", Threw("LookupError")),
+        ("input", "text"),
+    ],
+)
+def test_nothing_that_derives_a_prompt_may_fail(kind: str, nonsense: object) -> None:
+    """Rather no answer than one to a prompt that nobody meant; only a prompt builder may answer with a text."""
+    chain = deriving(kind)
+    outcome, _ = play(chain, chain.open(Prompt(messages=TALK), TurnContext(), history=1), [nonsense])
+    assert isinstance(outcome, Broken)
+    assert outcome.processor == kind
+    assert outcome.error in ("LookupError", "MalformedVerdictError")
+
+
+CHECK = ToolCallCheck(ToolCall(id="1", name="refund", arguments="{}"), context=TurnContext(agent="sales"))
+
+
+def tool_rules(*answers: object) -> tuple[Any, list[Any]]:
+    """Play a chain of tool rules with a member for each answer."""
+    chain = ToolRuleChain([Declaration(kind="tool_rule", name=f"t{n}") for n in range(len(answers))])
+    return play(chain, chain.open(CHECK), answers)
+
+
+def test_a_call_is_allowed_when_every_rule_allows_it() -> None:
+    """Each sees the same; without rules it is allowed at once."""
+    outcome, seen = tool_rules(Allow(), Allow())
+    assert seen == [CHECK, CHECK]
+    assert outcome == Allowed((Report("t0", "0", "pass", 0, 2.0), Report("t1", "0", "pass", 0, 2.0)))
+    assert tool_rules()[0] == Allowed()
+
+
+def test_the_first_rule_that_denies_a_call_has_the_last_word() -> None:
+    """With its reason, cut in the report as all are."""
+    chain = ToolRuleChain([Declaration(kind="tool_rule", name=name) for name in ("t0", "t1", "t2")])
+    outcome, _ = play(chain, chain.open(CHECK), [Allow(), Deny("r" * 2_000)])
+    assert (outcome.processor, outcome.reason) == ("t1", "r" * 2_000)
+    assert [report.verdict for report in outcome.reports] == ["pass", "reject"]
+    assert outcome.reports[1].reason == "r" * 1_000
+
+
+@pytest.mark.parametrize("failure", [Threw("LookupError"), None, True, Allow, Pass(), Proceed()])
+def test_a_tool_rule_that_fails_allows_nothing(failure: object) -> None:
+    """A control fails closed."""
+    outcome, _ = tool_rules(failure)
+    assert isinstance(outcome, Broken)
+    assert outcome.processor == "t0"
 
 
 def test_an_empty_chain_has_its_outcome_at_once() -> None:

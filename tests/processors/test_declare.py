@@ -169,6 +169,8 @@ def test_the_version_follows_the_source() -> None:
         (lambda: output_processor(name="x", timeout_s=float("inf")), "timeout_s"),
         (lambda: output_processor(name="x", timeout_s="30"), "timeout_s"),  # type: ignore[arg-type]
         (lambda: output_processor(name="x", incremental=64), "incremental"),  # type: ignore[arg-type]
+        (lambda: output_processor(name="x", linear_time=True), "open_scanner"),
+        (lambda: output_processor(name="x", open_scanner=Echo, linear_time="yes"), "linear_time"),  # type: ignore[arg-type]
         (lambda: input_processor(name="x", version=""), None),
         (lambda: pre_processor(name="x", priority=float("nan")), "priority"),
         (lambda: pre_processor(name="x", on_failure="ignore"), "on_failure"),  # type: ignore[arg-type]
@@ -201,6 +203,67 @@ def test_only_output_processors_are_incremental() -> None:
     member = type("Inputs", (), {"name": "x", "incremental": Incremental(), "process": lambda *_: Prompt()})()
     with pytest.raises(DeclarationError, match="incremental"):
         as_processor(member, "input")
+
+
+class Echo:
+    """A scanner that is certain of everything."""
+
+    def feed(self, delta: str) -> str:
+        """Return what comes."""
+        return delta
+
+    def finish(self) -> str:
+        """Return nothing more."""
+        return ""
+
+
+class Vouching:
+    """An object that vouches for its scanner."""
+
+    name = "x"
+    linear_time = True
+
+    def process(self, _: Answer) -> Pass:
+        """Let everything pass."""
+        return Pass()
+
+    def open_scanner(self) -> Echo:
+        """Return a scanner for one answer."""
+        return Echo()
+
+
+class Inheriting(Vouching):
+    """One that changes nothing about its scanner."""
+
+
+class Overriding(Vouching):
+    """One that brings another scanner, and says nothing of it."""
+
+    def open_scanner(self) -> Echo:
+        """Return a scanner of its own."""
+        return Echo()
+
+
+class Own(Overriding):
+    """One that vouches for that."""
+
+    linear_time = True
+
+
+def test_linear_time_is_said_of_one_scanner() -> None:
+    """A subclass with another one has to say so itself, and so has an object that brings its own."""
+    declared = [as_processor(member(), "output").linear_time for member in (Vouching, Inheriting, Overriding, Own)]
+    assert declared == [True, True, False, True]
+    patched = Vouching()
+    patched.open_scanner = Echo  # type: ignore[method-assign]
+    assert not as_processor(patched, "output").linear_time
+    assert not described(output_processor("x", open_scanner=Echo)(lambda _: Pass())).linear_time
+    assert described(output_processor("x", open_scanner=Echo, linear_time=True)(lambda _: Pass())).linear_time
+
+
+def test_linear_time_is_part_of_what_is_declared() -> None:
+    """Those who decide about chains know nothing else of them."""
+    assert as_processor(Vouching(), "output").declaration().linear_time
 
 
 def test_a_processor_can_be_used_in_more_than_one_deps() -> None:

@@ -12,20 +12,31 @@ from typing import Any
 import pytest
 
 from processors import (
+    Agent,
+    Allow,
     Answer,
+    Budget,
     Deps,
     DepsError,
     DepsImportError,
     IncomingMessage,
     Incremental,
+    LastMessages,
+    Message,
     Pass,
     Proceed,
     Prompt,
     RequiredControlError,
+    TokenLimit,
+    ToolCallCheck,
+    TurnContext,
     input_processor,
     load_deps,
+    message_rule,
     output_processor,
     pre_processor,
+    tool,
+    tool_rule,
 )
 
 
@@ -55,6 +66,28 @@ def inputs(prompt: Prompt) -> Prompt:
     return prompt
 
 
+def rule(name: str) -> Callable[[IncomingMessage], Proceed]:
+    """Return a message rule."""
+
+    @message_rule(name=name)
+    def function(_: IncomingMessage) -> Proceed:
+        return Proceed()
+
+    return function
+
+
+@tool_rule(name="no-saw")
+def no_saw(_: ToolCallCheck) -> Allow:
+    """Allow every call."""
+    return Allow()
+
+
+@tool()
+def clock(zone: str) -> str:
+    """Tell the time."""
+    return zone
+
+
 def names(members: tuple[Any, ...]) -> list[str]:
     """Return the names of processors."""
     return [member.name for member in members]
@@ -81,6 +114,22 @@ def test_pre_processors_run_by_priority_and_then_by_name() -> None:
         (lambda: Deps(input_processors=[type("C", (), {})]), r"list an instance, C\("),
         (lambda: Deps(window="narrow"), "window"),  # type: ignore[arg-type]
         (lambda: Deps(required_controls="a"), "required_controls must be a list"),
+        (lambda: Deps(tools=[clock, clock]), "tools has more than one of: clock"),
+        (lambda: Deps(tools=[names]), r"tools\[0\]: names is no tool: decorate the function with @tool"),
+        (lambda: Deps(tools=clock), "tools must be a list"),  # type: ignore[arg-type]
+        (lambda: Deps(agents=[Agent("a"), Agent("a")]), "agents has more than one of: a"),
+        (lambda: Deps(agents=["a"]), r"agents\[0\]: of type str: write Agent\(...\)"),
+        (lambda: Deps(agents=[Agent("a", tools=("clock", "saw"))], tools=[clock]), "'a' may call saw.*Tools: clock"),
+        (lambda: Deps(budgets=[10]), r"budgets\[0\]: of type int: write Budget"),
+        (lambda: Deps(governance=[inputs]), r"governance\[0\]: 'inputs' is no rule.*move it to input_processors"),
+        (lambda: Deps(governance=[rule("a"), rule("a")]), "governance has more than one of: a"),
+        (lambda: Deps(input_processors=[rule("a")]), "'a' is a processor of kind 'governance'.*move it to governance"),
+        (lambda: Deps(history=20), r"history must be LastMessages\(...\)"),  # type: ignore[arg-type]
+        (lambda: Deps(history=LastMessages), r"history must be LastMessages\(...\)"),
+        (lambda: Deps(history=lambda: ()), "history 'history': its function must take"),
+        (lambda: Deps(prompt_builder="be kind"), "prompt_builder must be a function"),  # type: ignore[arg-type]
+        (lambda: Deps(gate_post_processed=1), "gate_post_processed must be True or False"),  # type: ignore[arg-type]
+        (lambda: Deps(carry_across_steps=None), "carry_across_steps must be True"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_declaration_says_which_entry_and_what_to_do(make: Callable[[], Deps], message: str) -> None:
@@ -120,6 +169,72 @@ def test_the_manifest_can_be_sent_to_another_process() -> None:
     assert names(manifest.chain("pre")) == ["p"]
     assert manifest
     assert not Deps().manifest
+
+
+def test_tools_are_in_the_manifest_without_their_code() -> None:
+    """What models are told, and the limit; tools alone make no manifest that is worth a process for processors."""
+    deps = Deps(tools=[clock])
+    assert deps.tools == (clock,)
+    assert deps.manifest.tools == (clock.spec(),)
+    assert pickle.loads(pickle.dumps(deps.manifest)) == deps.manifest  # noqa: S301 - just written here
+    assert not deps.manifest
+
+
+def test_rules_keep_their_order_and_are_controls() -> None:
+    """Messages and tool calls in one list; both may be required, and each kind has a chain of its own."""
+    deps = Deps(governance=[rule("b"), no_saw, rule("a")], required_controls=["no-saw", "a"])
+    assert names(deps.governance) == ["b", "no-saw", "a"]
+    assert names(deps.chain("governance")) == names(deps.manifest.governance) == ["b", "a"]
+    assert names(deps.chain("tool_rule")) == names(deps.manifest.chain("tool_rule")) == ["no-saw"]
+    with pytest.raises(RequiredControlError, match=r"not active: a\. Active controls: no-saw"):
+        Deps(governance=[no_saw], required_controls=["a"])
+
+
+def test_agents_and_budgets_are_in_the_manifest() -> None:
+    """As they are, for they are data."""
+    agents, budgets = [Agent("a", tools=("clock",)), Agent("b", history=TokenLimit(5))], [Budget("user", 5, 60)]
+    manifest = Deps(agents=agents, budgets=budgets, tools=[clock]).manifest
+    assert (manifest.agents, manifest.budgets) == (tuple(agents), tuple(budgets))
+    assert manifest.agent("b") == agents[1]
+    assert manifest.agent("c") is None
+    assert not manifest
+
+
+def test_the_manifest_says_whether_prompts_are_derived() -> None:
+    """By input processors, by a history of the operator's or by a prompt builder; a window alone is for turns to apply."""
+    window = Deps(history=LastMessages(3)).manifest
+    assert (window.history, window.own_history, window.derives) == (LastMessages(3), False, False)
+    assert Deps(input_processors=[inputs]).manifest.derives
+    own = Deps(history=lambda messages: messages[-3:], prompt_builder=lambda _, context: context.agent).manifest
+    assert (own.history, own.own_history, own.derives) == (None, True, True)
+    assert names(own.derivation) == ["history", "prompt-builder"]
+    assert [member.timeout_s for member in own.derivation] == [30, 30]
+    builder = Deps(prompt_builder=lambda prompt: prompt).manifest
+    assert (builder.own_history, builder.derives) == (False, True)
+    assert own
+    assert not window
+
+
+def test_an_object_may_derive_prompts_under_a_limit_of_its_own() -> None:
+    """One that is called, sync or async, with a version if it likes."""
+
+    class Window:
+        timeout_s = 2.5
+        version = "3"
+
+        async def __call__(self, messages: tuple[Message, ...], context: TurnContext) -> tuple[Message, ...]:
+            del context
+            return messages
+
+    (member,) = Deps(history=Window()).derivation
+    assert (member.kind, member.timeout_s, member.version, member.is_async) == ("history", 2.5, "3", True)
+
+
+def test_what_becomes_of_text_between_steps_and_after_is_said_by_switches() -> None:
+    """Off unless the operator says so."""
+    deps = Deps(gate_post_processed=True, carry_across_steps=True)
+    assert (deps.manifest.gate_post_processed, deps.manifest.carry_across_steps) == (True, True)
+    assert (Deps().manifest.gate_post_processed, Deps().manifest.carry_across_steps) == (False, False)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from streams.gate.effects import effects_of
 from streams.gate.policy import Mode, Policy
 from streams.gate.records import JournalRecord
 from streams.gate.state import Turn
+from streams.gate.work import RunInput, RunOutput, work_of
 from topics.content import Prompt
 from topics.records import ModelFrame, PromptRequest, TextFrame, TurnRequest
 
@@ -83,14 +84,14 @@ class Walk:
 def test_every_request_goes_through_every_control(fields: dict[str, Any], mode: Mode, finish: str) -> None:
     """The model sees only the input chain's prompt, and the reader only what the output chain made of the answer."""
     walk = Walk(fields, Policy(mode=mode, window=4, has_input=True))
-    assert isinstance(machine.work(walk.turn, walk.policy), machine.RunInput)
+    assert isinstance(work_of(walk.turn, walk.policy), RunInput)
     assert walk.prompts() == []
     walk.happen(events.InputDone(0, Derived(Prompt(system="derived"))))
     assert walk.prompts() == [Prompt(system="derived")]
     walk.answer("RAW ANSWER", finish)
     assert "RAW" not in walk.shown()
-    work = machine.work(walk.turn, walk.policy)
-    assert isinstance(work, machine.RunOutput)
+    work = work_of(walk.turn, walk.policy)
+    assert isinstance(work, RunOutput)
     assert work.final
     walk.happen(events.PassDone(0, 0, work.upto, True, Approved("judged")))
     assert walk.turn.outcome == "completed"
@@ -107,8 +108,8 @@ def test_a_failing_control_fails_the_turn_and_lets_nothing_through(
     failure = Broken("guard", "RuntimeError")
     walk.happen(events.InputDone(0, failure if broken == "input" else Derived(Prompt())))
     walk.answer("RAW ANSWER", finish)
-    if (work := machine.work(walk.turn, walk.policy)) is not None:
-        assert isinstance(work, machine.RunOutput)
+    if (work := work_of(walk.turn, walk.policy)) is not None:
+        assert isinstance(work, RunOutput)
         walk.happen(events.PassDone(0, 0, work.upto, True, failure))
     assert walk.turn.outcome == "failed"
     assert not [one for one in walk.published if isinstance(one, TextFrame)]

@@ -12,6 +12,7 @@ from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.gate.scan import AnswerScan
 from streams.gate.state import Turn
+from streams.gate.work import RunOutput, work_of
 from tests.streams.gate.play import START, Judge, Play, frame
 from topics.records import ModelFrame
 
@@ -46,8 +47,8 @@ def drive(batches: Batches, chain: Judge, policy: Policy, scan: AnswerScan | Non
     driven = Driven(Play(policy).start().turn)
     for batch in batches:
         _happen(driven, events.Frames(tuple(batch)), policy, scan)
-        work = machine.work(driven.turn, policy)
-        if isinstance(work, machine.RunOutput):
+        work = work_of(driven.turn, policy)
+        if isinstance(work, RunOutput):
             outcome = chain(str(driven.turn.buffer), work.final)
             driven.before_pass.append(str(driven.turn.answer.released))
             _happen(driven, events.PassDone(work.step, work.attempt, work.upto, work.final, outcome), policy, scan)

@@ -10,7 +10,7 @@ from prometheus_client import generate_latest
 from processors.outcomes import Proceeded, Report
 from streams.gate import events
 from streams.gate.policy import Policy
-from streams.metrics import Metrics, MetricsPortError
+from streams.metrics import Metrics, MetricsPortError, ModelMetrics, ToolMetrics
 from streams.settings import SettingsError
 from streams.turns.inputs import News
 from tests.streams.turns.desks import NOW, a_desk, frame_source, key, source
@@ -18,7 +18,7 @@ from tests.streams.turns.simulation import cancel, turn
 from topics.content import TextPart
 
 
-def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+def value(metrics: Metrics | ModelMetrics, name: str, **labels: str) -> float | None:
     """Return a sample."""
     return metrics.registry.get_sample_value(name, labels)
 
@@ -62,6 +62,14 @@ def test_open_turns_are_shown_by_partition_and_ungated_workers_are_seen() -> Non
     assert value(metrics, "turngate_ungated") == 0
 
 
+def test_what_is_in_memory_and_on_its_way_is_shown_by_partition() -> None:
+    """Read and not journaled, journaled and not published."""
+    metrics = Metrics()
+    metrics.waiting(1, 7, 9)
+    assert value(metrics, "turngate_waiting_inputs", partition="1") == 7
+    assert value(metrics, "turngate_unpublished_records", partition="1") == 9
+
+
 def test_no_id_and_no_content_is_exposed() -> None:
     """Labels are of closed lists: topics, outcomes, error classes, processors, partitions."""
     metrics, desk = Metrics(), a_desk()
@@ -100,3 +108,37 @@ def test_a_port_beyond_the_last_is_named() -> None:
     """The second worker of a pipeline listens one port further on."""
     with pytest.raises(MetricsPortError, match="65536"):
         Metrics().serve(65536)
+
+
+def test_what_becomes_of_a_provider_s_calls_is_counted() -> None:
+    """Made or not, retries apart, how they ended; and what its guard has come to goes up and down."""
+    metrics = ModelMetrics()
+    metrics.called("spare", retry=False)
+    metrics.called("spare", retry=True)
+    metrics.called("spare", retry=True)
+    metrics.ended("spare", "down")
+    metrics.turned_away("spare", "CircuitOpenError")
+    metrics.state("spare", retries_left=29.5, circuit_open=True)
+    assert value(metrics, "turngate_provider_calls_total", provider="spare", retry="no") == 1
+    assert value(metrics, "turngate_provider_calls_total", provider="spare", retry="yes") == 2
+    assert value(metrics, "turngate_provider_outcomes_total", provider="spare", outcome="down") == 1
+    assert value(metrics, "turngate_provider_turned_away_total", provider="spare", error="CircuitOpenError") == 1
+    assert value(metrics, "turngate_retry_budget", provider="spare") == 29.5
+    assert value(metrics, "turngate_circuit_open", provider="spare") == 1
+    metrics.state("spare", retries_left=30, circuit_open=False)
+    assert value(metrics, "turngate_circuit_open", provider="spare") == 0
+
+
+def test_tool_calls_are_counted_by_tool_and_outcome() -> None:
+    """And timed by tool; how many are open is one number."""
+    metrics = ToolMetrics()
+    metrics.open_calls(2)
+    metrics.ended("add", "answered", 0.02)
+    metrics.ended("add", "timed_out", 30.0)
+    metrics.ended("", "refused", 0.0)
+    registry = metrics.registry
+    assert registry.get_sample_value("turngate_open_tool_calls") == 2
+    for tool, outcome in (("add", "answered"), ("add", "timed_out"), ("", "refused")):
+        assert registry.get_sample_value("turngate_tool_calls_total", {"tool": tool, "outcome": outcome}) == 1
+    assert registry.get_sample_value("turngate_tool_call_seconds_sum", {"tool": "add"}) == 30.02
+    assert registry.get_sample_value("turngate_tool_call_seconds_bucket", {"tool": "add", "le": "0.05"}) == 1

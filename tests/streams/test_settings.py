@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from streams import settings as module
-from streams.settings import Settings, SettingsError, environment, load_settings, origins
+from streams.providers import ProviderSettings
+from streams.settings import Settings, SettingsError, environment, load_settings, origins, provider_key
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +100,11 @@ def test_settings_survive_the_way_into_a_child_process(monkeypatch: pytest.Monke
         turn_timeout_s=1.5,
         metrics_port=65535,
         deps="module:attribute",
+        channel_replies={"voice": "no"},
+        providers={
+            "spare": ProviderSettings(base_url="http://one:1/v1", models=("a*", "b"), api_key=SecretStr("sk-2")),
+            "other": ProviderSettings(base_url="http://two:2/v1", models=("c",), api_key_env="OTHER_KEY"),
+        },
     )
     variables = environment(given)
     assert "TURNGATE_OPENAI_MODEL" not in variables
@@ -122,12 +129,76 @@ def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "very-secret" not in repr(load_settings()) + str(load_settings())
 
 
+SPARE = {"base_url": "http://one:1/v1", "models": ["a*"]}
+
+
+@pytest.mark.parametrize(
+    ("providers", "said"),
+    [
+        ({"default": SPARE}, "1 to 40"),
+        ({"Spare": SPARE}, "1 to 40"),
+        ({"spare/x": SPARE}, "1 to 40"),
+        ({"s" * 41: SPARE}, "1 to 40"),
+        ({"spare": SPARE | {"models": []}}, "TURNGATE_PROVIDERS at spare.models"),
+        ({"spare": SPARE | {"base_url": "secret"}}, "TURNGATE_PROVIDERS at spare.base_url"),
+        ({"spare": SPARE | {"api_key": "secret", "api_key_env": "secret"}}, "api_key or api_key_env, not both"),
+        ({"spare": SPARE | {"api_keys": "secret"}}, "TURNGATE_PROVIDERS at spare.api_keys"),
+        ("secret", "JSON object"),
+    ],
+)
+def test_providers_that_cannot_be_used_are_named_and_not_quoted(
+    providers: object, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The place in the table is told."""
+    given = providers if isinstance(providers, str) else json.dumps(providers)
+    monkeypatch.setenv("TURNGATE_PROVIDERS", given)
+    with pytest.raises(SettingsError, match="TURNGATE_PROVIDERS") as caught:
+        load_settings()
+    assert said in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_provider_s_key_is_given_or_in_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that gets copied need not hold it; a local server needs none."""
+    (tmp_path / "turngate.toml").write_text(
+        """
+        [providers.given]
+        base_url = "http://one:1/v1"
+        models = ["a*"]
+        api_key = "sk-given"
+        [providers.kept]
+        base_url = "http://two:2/v1"
+        models = ["b*"]
+        api_key_env = "KEPT_KEY"
+        [providers.local]
+        base_url = "http://three:3/v1"
+        models = ["*"]
+        """
+    )
+    monkeypatch.setenv("KEPT_KEY", "sk-kept")
+    found = load_settings().providers
+    assert {name: provider_key(name, one) for name, one in found.items()} == {
+        "given": "sk-given",
+        "kept": "sk-kept",
+        "local": None,
+    }
+    assert "sk-" not in repr(found)
+    monkeypatch.setenv("KEPT_KEY", "")
+    with pytest.raises(SettingsError, match="the key of kept"):
+        provider_key("kept", found["kept"])
+
+
 def test_the_runtime_directory_is_where_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """If it says so at all."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/7")
     assert module.runtime_dir() == Path("/run/user/7")
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     assert module.runtime_dir() is None
+
+
+def test_a_silent_model_server_ends_its_attempt_before_it_ends_the_turn() -> None:
+    """By default: another attempt, or another server, may still answer then."""
+    assert Settings().openai_read_timeout_s < Settings().idle_timeout_s
 
 
 def test_every_setting_says_what_it_is_for() -> None:

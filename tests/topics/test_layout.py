@@ -20,10 +20,11 @@ def state_of(layout: TopicLayout) -> TopicState:
     return TopicState(layout.name, layout.partitions, layout.configs)
 
 
-def test_every_topic_and_both_journals_are_laid_out() -> None:
+def test_every_topic_and_every_journal_is_laid_out() -> None:
     """Nothing a pipeline writes to is left to the broker to invent."""
     names = [layout.name for layout in wanted_layout(NAMES, 4)]
-    assert names == [NAMES.topic(topic) for topic in TOPICS] + [NAMES.journal("turns"), NAMES.journal("models")]
+    journals = [NAMES.journal("turns"), NAMES.journal("models"), NAMES.journal("tools")]
+    assert names == [NAMES.topic(topic) for topic in TOPICS] + journals
 
 
 def test_turn_topics_share_the_partition_count_and_control_topics_have_one() -> None:

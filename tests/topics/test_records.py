@@ -9,7 +9,7 @@ from tests.topics.frames import IDS, TURN, text
 from topics import content, records
 from topics.content import TextPart, User
 from topics.names import RELEASED
-from topics.records import CompletedFrame, ModelFrame, Record, TurnRequest
+from topics.records import CompletedFrame, ModelError, ModelFrame, Record, TurnRequest
 
 MODELS = [
     model
@@ -47,6 +47,14 @@ def test_a_deadline_lies_ahead(deadline: object) -> None:
     """A turn that must end before it starts is a mistake."""
     with pytest.raises(ValidationError):
         TurnRequest.model_validate({**IDS, "message": "m", "deadline_s": deadline})
+
+
+@pytest.mark.parametrize("wait", [-0.1, float("inf"), float("nan")])
+def test_a_wait_before_the_next_attempt_is_a_length_of_time(wait: float) -> None:
+    """None of these can be waited for."""
+    with pytest.raises(ValidationError):
+        ModelError(retry_after_s=wait)
+    assert ModelError(retry_after_s=0).retry_after_s == 0
 
 
 def test_a_user_may_be_described_in_the_application_s_own_words() -> None:

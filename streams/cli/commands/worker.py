@@ -19,7 +19,9 @@ class Role(StrEnum):
 
 
 def worker(
-    role: Annotated[Role, typer.Option(help="turns: gates the answers. models: calls the models.")],
+    role: Annotated[
+        Role, typer.Option(help="turns: gates the answers. models: calls the models. tools: calls the tools.")
+    ],
     deps: Deps = None,
     broker: Broker = None,
 ) -> None:

@@ -18,7 +18,7 @@ from typing import Final, Literal
 
 from streams.cli.failures import FAILED, USAGE
 
-Role = Literal["turns", "models"]
+Role = Literal["turns", "models", "tools"]
 
 #: Statuses that come again on the next start: what is wrong is said in the child's output.
 _HOPELESS: Final = frozenset({FAILED, USAGE})

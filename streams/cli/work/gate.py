@@ -78,7 +78,14 @@ def _say_what_is_left_out(manifest: Manifest) -> None:
     """Say on stderr what of the chain this command does not run, and that nothing judges the answer where that is so."""
     if not manifest.output:
         output.note("turngate: no output processor is declared, so the answer is released as it comes, unjudged.")
-    chains = {"pre-processors": manifest.pre, "input processors": manifest.input, "post-processors": manifest.post}
+    chains = {
+        "message rules": manifest.governance,
+        "pre-processors": manifest.pre,
+        "history and prompt builder": manifest.derivation,
+        "input processors": manifest.input,
+        "tool rules": manifest.tool_rule,
+        "post-processors": manifest.post,
+    }
     for kind, members in chains.items():
         if members:
             names = ", ".join(member.name for member in members)

@@ -25,6 +25,7 @@ from topics.errors import TopicLayoutError
 from topics.names import Names
 
 MODELS = "models"
+TOOLS = "tools"
 #: What to send where answers are scripted; any other command without a script would only fail.
 _SCRIPTED: Final = """turngate send "hello" --script '["Hello ", "you."]'"""
 _ASKED: Final = 'turngate send "hello"'
@@ -53,17 +54,20 @@ def run(wish: Wish, *, broker: str | None, deps: str | None) -> int:
     Raises:
         CommandError: the wish cannot be met, a worker refuses to start, or the broker is lost.
         DepsError: the processors do not load; nothing has been started then.
-        UnsupportedProcessorsError: processors are declared that this version does not run.
         EmbeddedBrokerError: our own broker cannot be had.
         TopicsError: the broker is out of reach, or topics are laid out differently.
     """
     given = {"broker": broker, "deps": deps, "partitions": wish.partitions, **_model(wish.model)}
     settings = session.begin(given)
-    if wish.model == "openai" and settings.openai_base_url is None and settings.openai_api_key is None:
+    if wish.model == "openai" and not _has_server(settings):
         raise CommandError("--model openai: set TURNGATE_OPENAI_API_KEY or TURNGATE_OPENAI_BASE_URL, or give the URL.")
     if wish.port is not None and settings.broker != EMBEDDED:
         raise CommandError(f"--port is for a broker of its own, and {settings.broker} is named: leave one of them out.")
     return asyncio.run(_run(settings, wish))
+
+
+def _has_server(settings: Settings) -> bool:
+    return bool(settings.openai_base_url or settings.openai_api_key or settings.providers)
 
 
 def _model(model: str | None) -> dict[str, object]:
@@ -80,7 +84,7 @@ def _model(model: str | None) -> dict[str, object]:
 async def _run(settings: Settings, wish: Wish) -> int:
     began = time.monotonic()
     with interrupts() as told:
-        await _check_deps(settings)
+        with_tools = await _check_deps(settings)
         async with stage(settings.broker, wish.port) as where:
             partitions = await _topics(settings, where.bootstrap, wish.partitions)
             if wish.workers > partitions:
@@ -91,22 +95,23 @@ async def _run(settings: Settings, wish: Wish) -> int:
             with _published(where.bootstrap) as found:
                 running = settings.model_copy(update={"broker": where.bootstrap})
                 command = _first_command(running, named=not found)
-                await _work(running, wish, where, told, Readiness(began, partitions, command, as_json=wish.as_json))
+                readiness = Readiness(began, partitions, command, as_json=wish.as_json)
+                await _work(running, wish, where, told, readiness, with_tools=with_tools)
     _say("stopped", "Stopped.", as_json=wish.as_json)
     return OK
 
 
-async def _check_deps(settings: Settings) -> None:
-    """Load the processors once, in a process of their own as the workers do, before anything else is started."""
+async def _check_deps(settings: Settings) -> bool:
+    """Load the processors once, in a process of their own as the workers do, before anything else is started.
+
+    Return whether there are tools beside them.
+    """
     if settings.deps is None:
-        return
+        return False
     chains = ProcessChainRunner(settings.deps, workers=1, paths=(Path.cwd(),))
     await chains.start()
     try:
-        if chains.manifest.post:
-            from streams.roles.turns import check_supported  # noqa: PLC0415 - it imports Faust, for a refusal only
-
-            check_supported(chains.manifest)
+        return bool(chains.manifest.tools)
     finally:
         await chains.stop()
 
@@ -168,7 +173,9 @@ class Readiness:
         output.line(f"ready after {seconds:.1f} s. In another terminal: {self._command}")
 
 
-async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Event, readiness: Readiness) -> None:
+async def _work(
+    settings: Settings, wish: Wish, where: Stage, told: asyncio.Event, readiness: Readiness, *, with_tools: bool
+) -> None:
     def hear(name: str, line: str) -> None:
         output.note(f"{name} | {line}")
         readiness.hear(line)
@@ -182,7 +189,9 @@ async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Even
     try:
         for number in range(wish.workers):
             await crew.add(f"turns-{number + 1}", "turns", environment(_one_of(settings, number)))
-        await crew.add(MODELS, "models", environment(settings))
+        await crew.add(MODELS, "models", environment(_one_of(settings, wish.workers)))
+        if with_tools:
+            await crew.add(TOOLS, "tools", environment(_one_of(settings, wish.workers + 1)))
         _welcome(settings, wish, crew.pids)
         await attend(crew, where, told)
     finally:
@@ -190,9 +199,10 @@ async def _work(settings: Settings, wish: Wish, where: Stage, told: asyncio.Even
 
 
 def _one_of(settings: Settings, number: int) -> Settings:
-    """Return the settings of one of several turn workers: two cannot serve metrics on one port."""
-    port = settings.metrics_port
-    return settings if not port else settings.model_copy(update={"metrics_port": port + number})
+    """Return the settings of one of several workers: two cannot share a port for metrics, or a static name."""
+    port, name = settings.metrics_port, settings.static_member
+    own = {"metrics_port": port and port + number, "static_member": name and f"{name}-{number}"}
+    return settings.model_copy(update=own)
 
 
 def _first_command(settings: Settings, *, named: bool) -> str:
@@ -202,7 +212,7 @@ def _first_command(settings: Settings, *, named: bool) -> str:
 
 
 def _welcome(settings: Settings, wish: Wish, pids: dict[str, int]) -> None:
-    if not settings.script_enabled and settings.openai_base_url is None and settings.openai_api_key is None:
+    if not settings.script_enabled and not _has_server(settings):
         output.note(
             "turngate: no model is configured, so every turn will fail. Give --model script, openai, or a server's URL."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from streams.cli import session
-from streams.cli.failures import OK, CommandError
+from streams.cli.failures import OK
 from streams.settings import Settings
 
 
@@ -13,14 +13,11 @@ def run(role: str, **overrides: str | None) -> int:
     """Run a worker of `role` until the process is told to stop, and return the exit status.
 
     Raises:
-        CommandError: this version has no such worker, or there is no broker.
-        DepsError: the processors do not load, or a required control is not among them.
-        UnsupportedProcessorsError: processors are declared that this version does not run.
+        CommandError: there is no broker.
+        DepsError: the processors do not load, a required control is not among them, or a tool runner finds no tools.
         AdapterMissingError: a model server is configured and the `openai` extra is not installed.
         TopicsError: the broker is out of reach, or topics are missing.
     """
-    if role == "tools":
-        raise CommandError("this version has no tool runner yet: use --role turns or --role models.")
     settings = session.begin(overrides, worker=True)
     asyncio.run(_work(role, settings, session.bootstrap_of(settings)))
     return OK
@@ -31,6 +28,10 @@ async def _work(role: str, settings: Settings, bootstrap: str) -> None:
         from streams.roles.turns import run_turn_worker  # noqa: PLC0415 - one role need not import the other's
 
         await run_turn_worker(settings, bootstrap)
+    elif role == "tools":
+        from streams.roles.tools import run_tool_runner  # noqa: PLC0415 - the same
+
+        await run_tool_runner(settings, bootstrap)
     else:
         from streams.roles.models import run_model_runner  # noqa: PLC0415 - the same
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from processors import Deps
 from processors.builtin import redact
 from processors.patterns import Span
 from processors.patterns.redactor import Redactor, Rule
@@ -22,6 +23,12 @@ def test_each_finds_something_in_its_text(name: str) -> None:
     """Else the tests below could not fail."""
     processor, text = BUILTINS[name]
     assert settled(processor, text) != text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_vouched_for(name: str) -> None:
+    """So that a chain of them is scanned within the worker."""
+    assert Deps(output_processors=[BUILTINS[name][0]]).manifest.release_mode == "scan"
 
 
 @pytest.mark.parametrize("name", NAMES)

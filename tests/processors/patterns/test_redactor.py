@@ -181,3 +181,39 @@ def test_what_was_long_open_goes_out_before_the_answer_has_grown_much() -> None:
     scanner = Redactor("redact", [Rule("ID", DIGITS)]).open_scanner()
     assert "".join(scanner.feed("9999") for _ in range(1_000)) == ""
     assert "".join(scanner.feed(" abc") for _ in range(150)).startswith("[ID] abc")
+
+
+class Runs:
+    """A finder of somebody's own."""
+
+    def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:  # noqa: ARG002 - the protocol's
+        """Find nothing."""
+        yield from ()
+
+    def open_from(self, text: str, start: int = 0) -> int:  # noqa: ARG002 - the protocol's
+        """Hold back nothing."""
+        return len(text)
+
+
+class VouchedRuns(Runs):
+    """One whose author vouches for it."""
+
+    linear_time = True
+
+
+class OwnRedactor(Redactor):
+    """A redactor with code of somebody's own."""
+
+
+def test_a_redactor_without_code_of_others_is_vouched_for() -> None:
+    """What an operator adds to it may do anything, and run where nothing could stop it."""
+    own = [
+        Rule("ID", Pattern("a", check=lambda _: True)),
+        Rule("ID", DIGITS, same=lambda found: found),
+        Rule("ID", DIGITS, named=lambda _: "ID"),
+        Rule("ID", DIGITS, part=lambda _: (0, 1)),
+        Rule("ID", Runs()),
+    ]
+    assert not any(Redactor("r", [Rule("ID", EMAIL), rule]).linear_time for rule in own)
+    assert not OwnRedactor("r", [Rule("ID", EMAIL)]).linear_time
+    assert Redactor("r", [Rule("ID", EMAIL), Rule("ID", DIGITS, same=str), Rule("ID", VouchedRuns())]).linear_time

@@ -15,19 +15,28 @@ from pathlib import Path
 from typing import Any
 
 from processors import (
+    Allow,
     Answer,
     Block,
+    Deny,
     Deps,
     IncomingMessage,
+    Message,
+    ModifiedResponse,
     Pass,
     Proceed,
     Prompt,
     Reject,
     Replace,
+    Reply,
+    ToolCallCheck,
     TurnContext,
     input_processor,
+    message_rule,
     output_processor,
+    post_processor,
     pre_processor,
+    tool_rule,
 )
 
 #: Backtracks without end, and holds the interpreter's lock all the while.
@@ -165,6 +174,70 @@ deps = Deps(
     output_processors=[hasty, hasty_async, patient],
     input_processors=[patient_input, hasty_input],
     pre_processors=[billing, second, first],
+)
+
+
+@message_rule(name="house-rules", timeout_s=SHORT_S)
+def house_rules(incoming: IncomingMessage) -> Any:
+    """Say what was seen, or do what the message asks for."""
+    _misbehave(incoming.text)
+    if incoming.text == "block":
+        return Block("against the rules", reason="asked for")
+    return Proceed(incoming.text + "?", metadata={"ruled": incoming.context.agent})
+
+
+@tool_rule(name="no-refunds", timeout_s=SHORT_S)
+def no_refunds(check: ToolCallCheck, context: TurnContext) -> Any:
+    """Deny refunds, or do what the arguments ask for."""
+    _misbehave(check.call.arguments)
+    return Deny(f"not for {context.agent}") if check.call.name == "refund" else Allow()
+
+
+class Footer:
+    """A post-processor, as an object that is async."""
+
+    name = "footer"
+    priority = 200
+    agents = ("billing",)
+
+    async def process(self, reply: Reply) -> ModifiedResponse:
+        """Put something beneath the reply."""
+        return ModifiedResponse(f"{reply.text}\n-- {reply.context.agent}")
+
+
+@post_processor(name="polish", timeout_s=SHORT_S)
+def polish(reply: Reply) -> Any:
+    """Answer in upper case, or do what the text asks for."""
+    _misbehave(reply.text)
+    return ModifiedResponse(reply.text.upper())
+
+
+@post_processor(name="strict", priority=300, on_failure="block")
+def strict(reply: Reply) -> Any:
+    """Fail where the text says so."""
+    return None if "STRICT" in reply.text else ModifiedResponse(reply.text)
+
+
+def choose(messages: tuple[Message, ...], context: TurnContext) -> tuple[Message, ...]:
+    """Keep the last of the earlier messages, or do what it asks for."""
+    assert context.turn_id
+    if messages:
+        _misbehave(str(messages[-1].content))
+    return messages[-1:]
+
+
+async def build(prompt: Prompt, context: TurnContext) -> str:
+    """Say how many messages there are, or do what the agent's name asks for."""
+    _misbehave(context.agent)
+    return f"{len(prompt.messages)} messages"
+
+
+whole_turn = Deps(
+    governance=[no_refunds, house_rules],
+    post_processors=[strict, Footer(), polish],
+    history=choose,
+    prompt_builder=build,
+    input_processors=[patient_input],
 )
 async_only = Deps(output_processors=[hasty_async, patient], input_processors=[patient_input, hasty_input])
 nothing = Deps()

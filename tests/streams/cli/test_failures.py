@@ -12,7 +12,6 @@ from streams.brokers.embedded import EmbeddedBrokerMissingError
 from streams.chains import ChainStartError
 from streams.cli.failures import CommandError, explain, report
 from streams.models.errors import AdapterMissingError
-from streams.roles.turns import UnsupportedProcessorsError
 from streams.settings import SettingsError
 from topics.client import ContradictedTextError
 from topics.errors import BrokerUnreachableError, RecordTooLargeError, TopicLayoutError
@@ -25,7 +24,6 @@ from topics.errors import BrokerUnreachableError, RecordTooLargeError, TopicLayo
         (SettingsError("do this"), 2),
         (DepsError("do this"), 2),
         (RequiredControlError("do this"), 2),
-        (UnsupportedProcessorsError("do this"), 2),
         (AdapterMissingError("do this"), 2),
         (BrokerUnreachableError("do this"), 3),
         (EmbeddedBrokerMissingError("do this"), 3),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,19 @@ def test_secrets_in_addresses_are_hidden(
     assert by_setting(cli("settings", "--json"))["openai_base_url"]["value"] == shown
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_secrets_of_providers_are_hidden(cli: Cli, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]) -> None:
+    """Entry by entry: where they are and what they have is shown."""
+    spare = {"base_url": "https://hunter1:hunter2@api.example/v1", "models": ["qwen*"], "api_key": "hunter3"}
+    monkeypatch.setenv("TURNGATE_PROVIDERS", json.dumps({"spare": spare}))
+    done = cli("settings", *form)
+    assert done.status == 0
+    assert "hunter" not in done.out + done.err
+    assert by_setting(cli("settings", "--json"))["providers"]["value"] == {
+        "spare": {"base_url": "https://(hidden)@api.example/v1", "models": ["qwen*"], "api_key": "(hidden)"}
+    }
+
+
 def test_the_chains_in_force_are_shown_with_their_origin(tmp_path: Path) -> None:
     """What the operator's module prints is not among the results."""
     (tmp_path / "chain.py").write_text(CHAIN)
@@ -98,8 +112,87 @@ def test_the_chains_in_force_are_shown_with_their_origin(tmp_path: Path) -> None
         "window": "sum",
         "window_chars": 42,
         "required_controls": ["wide"],
+        "history": None,
+        "gate_post_processed": False,
+        "carry_across_steps": False,
     }
     assert "printed while imported" in done.err
+
+
+TURN = """
+from processors import *
+@message_rule("house")
+def house(message): return Proceed()
+@tool_rule("no-refunds")
+def no_refunds(check): return Allow()
+@pre_processor("hours")
+def hours(message): return Proceed()
+@post_processor("footer")
+def footer(reply): return ModifiedResponse(reply.text)
+@input_processor("ask")
+def ask(prompt): return prompt
+@output_processor("judge")
+def judge(answer): return Pass()
+@tool(description="Tell the time.", timeout_s=5)
+def clock() -> str: return "noon"
+deps = Deps(
+    governance=[no_refunds, house], pre_processors=[hours], input_processors=[ask], output_processors=[judge],
+    post_processors=[footer], tools=[clock], history=LastMessages(9), prompt_builder=lambda prompt: "now",
+    agents=[Agent("desk", system="Keep a secret.", tools=("clock",), history=TokenLimit(50)), Agent("free")],
+    budgets=[Budget("user", 1000, 60), Budget("tenant", 5, 1.5, only="acme")], gate_post_processed=True,
+    carry_across_steps=True,
+)
+own = Deps(history=lambda messages: messages)
+"""
+
+
+def test_what_a_turn_is_made_of_is_shown_in_the_order_of_a_turn(tmp_path: Path) -> None:
+    """Rules, chains and what derives prompts; tools, agents and budgets; no system prompt, which is text."""
+    (tmp_path / "whole.py").write_text(TURN)
+    done = turngate("settings", "--json", "--deps", "whole:deps", cwd=tmp_path)
+    assert done.status == 0
+    rows = [row for row in done.rows if "setting" not in row]
+    assert [(row["chain"], row["processor"]) for row in rows if "processor" in row] == [
+        ("governance", "house"),
+        ("pre", "hours"),
+        ("prompt_builder", "prompt-builder"),
+        ("input", "ask"),
+        ("output", "judge"),
+        ("tool_rule", "no-refunds"),
+        ("post", "footer"),
+    ]
+    assert rows[7:-1] == [
+        {"tool": "clock", "timeout_s": 5.0},
+        {"agent": "desk", "model": None, "tools": ["clock"], "max_steps": None, "history": "50 tokens"},
+        {"agent": "free", "model": None, "tools": None, "max_steps": None, "history": None},
+        {"budget": "user", "tokens": 1000, "per_s": 60, "only": None},
+        {"budget": "tenant", "tokens": 5, "per_s": 1.5, "only": "acme"},
+    ]
+    assert (rows[-1]["history"], rows[-1]["gate_post_processed"], rows[-1]["carry_across_steps"]) == (
+        "9 messages",
+        True,
+        True,
+    )
+    assert "secret" not in done.out
+    own = turngate("settings", "--json", "--deps", "whole:own", cwd=tmp_path)
+    assert own.rows[-1]["history"] == "own function"
+
+
+def test_what_a_turn_is_made_of_is_said_in_sentences(tmp_path: Path) -> None:
+    """For people."""
+    (tmp_path / "whole.py").write_text(TURN)
+    done = turngate("settings", "--deps", "whole:deps", cwd=tmp_path)
+    assert done.status == 0
+    for sentence in (
+        "Tools: clock.",
+        "Agents: desk, free.",
+        "Budget: 1,000 tokens in 60 s for each user.",
+        "Budget: 5 tokens in 1.5 s for tenant acme.",
+        "History: the last 9 messages.",
+        "passes the output chain again",
+        "judged as one text",
+    ):
+        assert sentence in done.out
 
 
 def test_without_processors_it_says_that_answers_go_out_unjudged(cli: Cli) -> None:

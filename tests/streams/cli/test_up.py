@@ -29,6 +29,14 @@ def thanks(reply): return ModifiedResponse(reply.text)
 
 deps = Deps(post_processors=[thanks])
 """
+TOOLS = """
+from processors import Deps, tool
+
+@tool()
+def add(a: int, b: int) -> int: return a + b
+
+deps = Deps(tools=[add])
+"""
 FICKLE = """
 from pathlib import Path
 from processors import Deps
@@ -267,6 +275,16 @@ def test_workers_do_not_outlive_a_killed_up(tmp_path: Path) -> None:
     wait_for(lambda: not any(alive(pid) for pid in up.pids.values()), "workers outlived their owner")
     port = int(up.bootstrap.rpartition(":")[2])
     wait_for(lambda: not ports.is_open(port), "the broker outlived its owner")
+
+
+def test_a_tool_runner_is_started_where_there_are_tools(tmp_path: Path) -> None:
+    """It runs as long as the others do."""
+    (tmp_path / "toolbox.py").write_text(TOOLS)
+    up = Up.start(tmp_path, "--model", "script", "--deps", "toolbox:deps")
+    assert set(up.pids) == {"turns-1", "models", "tools"}
+    assert all(alive(pid) for pid in up.pids.values())
+    status, events = up.end(signal.SIGINT)
+    assert (status, [event["event"] for event in events].count("restarting")) == (0, 0)
 
 
 def test_processors_that_do_not_load_are_refused_before_anything_is_started(tmp_path: Path) -> None:

@@ -26,10 +26,13 @@ CALLS = {
     "dead-letters list": ("dead-letters", "list"),
     "dead-letters show": ("dead-letters", "show", "x/0/0"),
     "dead-letters replay": ("dead-letters", "replay", "x/0/0"),
+    "threads list": ("threads", "list"),
+    "threads show": ("threads", "show", "thread-1"),
+    "processors check": ("processors", "check", "chain:deps"),
     "gate": ("gate", "chain:deps", "--frames", "none.jsonl"),
     "settings": ("settings",),
 }
-ATTACHING = [name for name in CALLS if name not in {"demo", "up", "gate", "settings"}]
+ATTACHING = [name for name in CALLS if name not in {"demo", "up", "processors check", "gate", "settings"}]
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -93,7 +96,7 @@ def test_the_runtime_file_of_a_dead_owner_is_no_broker(cli: Cli, tmp_path: Path)
         (("up", "--model", "parrot"), "--model"),
         (("up", "--model", "openai"), "TURNGATE_OPENAI_API_KEY"),
         (("worker",), "--role"),
-        (("worker", "--role", "tools"), "no tool runner yet"),
+        (("worker", "--role", "tools", "--broker", "127.0.0.1:1"), "TURNGATE_DEPS"),
         (("follow", "--turn", "a/b"), "tenant/thread/turn"),
         (("follow", "--turn", "a", "--tenant", "t"), "--thread"),
         (("follow", "--timeout", "5"), "--turn"),

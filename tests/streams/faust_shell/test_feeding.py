@@ -70,7 +70,7 @@ class Stage:
         self.should_stop = False
         self.connection = None
         self.watching: list[Any] = []
-        feed(cast("Any", self), self, self.fatal.append, patient=names.REQUESTS, urgent=names.FRAMES)
+        feed(cast("Any", self), self, self.fatal.append, patient=names.REQUESTS, urgent=[names.FRAMES])
 
     def task(self, run: Any) -> None:
         """Note a task of the app."""

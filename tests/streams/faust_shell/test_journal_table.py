@@ -22,9 +22,17 @@ def a_table(*partitions: int) -> JournalTable:
 
 
 def event(partition: int, offset: int, key: bytes | None, value: bytes | None, topic: str = TOPIC) -> Any:
-    """Return an event as recovery delivers it."""
+    """Return an event as recovery delivers it, with a batch of one record."""
+    record = SimpleNamespace(offset=offset, key=key, value=value)
+    return SimpleNamespace(message=SimpleNamespace(topic=topic, partition=partition, offset=offset, records=[record]))
+
+
+def together(*events: Any) -> Any:
+    """Return one event with the records of all of these, as one fetch brings them."""
+    last = events[-1].message
+    records = [record for one in events for record in one.message.records]
     return SimpleNamespace(
-        message=SimpleNamespace(topic=topic, partition=partition, offset=offset, key=key, value=value)
+        message=SimpleNamespace(topic=last.topic, partition=last.partition, offset=last.offset, records=records)
     )
 
 
@@ -63,6 +71,14 @@ def test_a_record_that_recovery_delivers_again_changes_nothing() -> None:
     table.apply_changelog_batch(batch)
     assert table.replays[0].rows == {}
     assert table.replays[0].claims == [claim_key("0")]
+
+
+def test_a_batch_that_overlaps_the_one_before_it_counts_from_where_that_ended() -> None:
+    """A fetch that is made again may begin earlier, and bring more."""
+    table = a_table(0)
+    table.apply_changelog_batch([together(claim(0, 0), row(0, 1, 0), row(0, 2, 0, None))])
+    table.apply_changelog_batch([together(row(0, 1, 0), row(0, 2, 0, None), row(0, 3, 1), row(0, 4, 2))])
+    assert list(table.replays[0].rows["s"]) == [1, 2]
 
 
 def test_owning_anew_forgets_everything() -> None:

@@ -43,6 +43,7 @@ _SEND = (
 _END = "streams/faust_shell/recovery.py, JournalRecovery: restore, seek, then let records flow, in this order"
 _CLAIM = "streams/faust_shell/recovery.py, JournalTables: claims come before the journal is read"
 _LOSE = "streams/faust_shell/base.py, JournalApp.belong_to: all is acknowledged before partitions are lost"
+_STOP = "streams/faust_shell/base.py, JournalApp._consumer_wait_empty: a worker that was told to stop waits for no one"
 _TABLE = (
     "streams/faust_shell/journal_table.py: what Faust reads in recovery reaches apply_changelog_batch, and only that"
 )
@@ -84,6 +85,8 @@ PINS = {
     "TableManager.recovery": Pin(TableManager.recovery, "f7226be333bc9af7", _CLAIM),
     "App._on_partitions_assigned": Pin(App._on_partitions_assigned, "2dbbc0a122e549f0", _CLAIM),
     "App._on_partitions_revoked": Pin(App._on_partitions_revoked, "9fa5e71beab63efc", _LOSE),
+    "App._stop_consumer": Pin(App._stop_consumer, "d5ad74f5ac05a30f", _STOP),
+    "App._consumer_wait_empty": Pin(App._consumer_wait_empty, "e8c27bc96f8275c0", _STOP),
     "Consumer.on_partitions_revoked": Pin(Consumer.on_partitions_revoked, "c8ac3e4a2d70fd15", _LOSE),
     "Consumer.wait_empty": Pin(Consumer.wait_empty, "947ed175bfcf1d50", _LOSE),
     "Recovery._slurp_changelogs": Pin(Recovery._slurp_changelogs, "6f289a0225f88390", _TABLE),

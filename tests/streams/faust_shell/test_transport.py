@@ -177,13 +177,12 @@ def _record(topic: str, partition: int, offset: int) -> Any:
     )
 
 
-async def test_sources_come_in_batches_and_the_journal_record_by_record() -> None:
-    """A batch has the place of its last record; recovery counts single records."""
-    batch, *journal = await Fetched().messages()
-    assert isinstance(batch, Batch)
-    assert (batch.topic, batch.offset, batch.generation_id) == ("requests", 6, 7)
-    assert [record.offset for record in batch.records] == [4, 5, 6]
-    assert [(message.topic, message.offset) for message in journal] == [("journal", 1), ("journal", 2)]
+async def test_what_a_fetch_brings_from_a_partition_is_one_batch() -> None:
+    """A batch has the place of its last record, of sources and journals alike."""
+    batches = await Fetched().messages()
+    assert all(isinstance(batch, Batch) and batch.generation_id == 7 for batch in batches)
+    assert [(batch.topic, batch.offset) for batch in batches] == [("requests", 6), ("journal", 2)]
+    assert [[record.offset for record in batch.records] for batch in batches] == [[4, 5, 6], [1, 2]]
 
 
 async def test_records_that_were_delivered_before_are_left_out_of_a_batch() -> None:
@@ -198,9 +197,9 @@ async def test_a_paused_partition_yields_nothing_unless_its_queue_was_full() -> 
     """What a full queue holds back was fetched on purpose; what a pause holds back is fetched again later."""
     fetched = Fetched()
     fetched.active = {JOURNAL}
-    assert not any(isinstance(message, Batch) for message in await fetched.messages())
+    assert [batch.topic for batch in await fetched.messages()] == ["journal"]
     fetched.consumer._buffered_partitions.add(HERE)
-    assert any(isinstance(message, Batch) for message in await fetched.messages())
+    assert [batch.topic for batch in await fetched.messages()] == ["requests", "journal"]
 
 
 async def test_a_rebalance_in_between_ends_the_batch_run() -> None:

@@ -14,11 +14,12 @@ from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.gate.scan import AnswerScan
 from streams.gate.state import Phase, Turn
+from streams.gate.work import RunOutput, work_of
 from topics.content import TextPart
 from topics.fold import TurnView, fold
 from topics.ids import TurnKey
 from topics.names import RELEASED_FRAMES
-from topics.records import ModelFrame, Record, TextFrame, TurnRequest
+from topics.records import ModelFrame, Record, TextFrame, ToolResult, TurnRequest
 
 KEY = TurnKey("acme", "thread-1", "turn-1")
 IDS: dict[str, Any] = KEY._asdict()
@@ -27,6 +28,18 @@ START = 1_000.0
 
 #: An output chain as a plain function of the text and of whether it is complete.
 Judge: TypeAlias = Callable[[str, bool], OutputOutcome]
+
+
+def result(call_id: str, content: str | None = "found", **fields: Any) -> ToolResult:
+    """Return what a tool answers."""
+    return ToolResult(
+        tenant=KEY.tenant,
+        thread_id=KEY.thread_id,
+        turn_id=KEY.turn_id,
+        tool_call_id=call_id,
+        content=content,
+        **fields,
+    )
 
 
 def request(**fields: Any) -> TurnRequest:
@@ -116,8 +129,8 @@ class Play:
 
     def judge(self, chain: Judge) -> list[AnyEntry]:
         """Run `chain` if the turn waits for it; return the entries this gave."""
-        work = machine.work(self.turn, self.policy)
-        if not isinstance(work, machine.RunOutput):
+        work = work_of(self.turn, self.policy)
+        if not isinstance(work, RunOutput):
             return []
         return self.passed(chain(str(self.turn.buffer)[: work.upto], work.final), upto=work.upto, final=work.final)
 

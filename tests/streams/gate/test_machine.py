@@ -11,12 +11,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.outcomes import Approved, Blocked, Broken, Derived, OutputOutcome, Proceeded, Refused
+from processors.outcomes import (
+    Allowed,
+    Approved,
+    Blocked,
+    Broken,
+    Denied,
+    Derived,
+    Modified,
+    OutputOutcome,
+    Proceeded,
+    Refused,
+)
 from streams.gate import entries, events, machine
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.gate.state import Phase
-from tests.streams.gate.play import START, Judge, Play, answer_in, frame, mapped, read, refusing, report, request
+from streams.gate.work import RunInput, RunOutput, RunPre, Work, work_of
+from tests.streams.gate.play import (
+    START,
+    Judge,
+    Play,
+    answer_in,
+    frame,
+    mapped,
+    read,
+    refusing,
+    report,
+    request,
+    result,
+)
 from topics.content import Message, Prompt, TextPart, ToolCall, ToolDefinition
 from topics.names import RELEASED_FRAMES
 from topics.records import CompletedFrame, FailedFrame, ModelError, ModelFrame, ToolCallDelta
@@ -24,7 +48,21 @@ from topics.records import CompletedFrame, FailedFrame, ModelError, ModelFrame, 
 LIVE = Policy()
 WHOLE = Policy(mode="whole")
 INCREMENTAL = Policy(mode="incremental", window=4)
-EVERYTHING = Policy(mode="incremental", window=4, has_pre=True, has_input=True)
+LOOK_UP = ToolCallDelta(index=0, id="c1", name="look_up", arguments="{}")
+LOOKED_UP = ToolCall(id="c1", name="look_up", arguments="{}")
+AGENT = entries.Persona(tools=(ToolDefinition(name="look_up"),), timeouts={"look_up": 20.0}, max_steps=4)
+EVERYTHING = Policy(
+    mode="incremental",
+    window=4,
+    has_governance=True,
+    has_pre=True,
+    has_input=True,
+    has_rules=True,
+    has_post=True,
+    default_persona=AGENT,
+)
+BUSY_S = 3.0
+BUSY = ModelError(type="RateLimitError", retryable=True, retry_after_s=BUSY_S)
 SAME = mapped(str)
 DROPPED = ModelError(type="APIConnectionError", retryable=True)
 TEN = "0123456789"
@@ -44,27 +82,47 @@ def test_a_turn_with_every_chain_goes_through_every_phase() -> None:
     play = Play(EVERYTHING)
     phases = [play.phase]
     prompt = Prompt(messages=(Message(role="user", content="hi"),))
-    for event in (
+    happening: tuple[events.Event, ...] = (
         events.Start(),
+        events.GovernanceDone(Proceeded((TextPart(text="hi"),))),
         events.PreDone(Proceeded((TextPart(text="hi"),))),
         events.InputDone(0, Derived(prompt)),
-        events.Frames((frame(0, "answer", finish_reason="stop"),)),
-        events.PassDone(0, 0, 6, final=True, outcome=Approved("answer")),
-        events.Published(n=5, offset=40),
-    ):
-        play.happen(event)
+        events.Frames((frame(None, error=BUSY),)),
+        events.Tick(),
+        events.Frames((frame(0, "look", attempt=1, finish_reason="tool_calls", tool_call_delta=LOOK_UP),)),
+        events.PassDone(0, 1, 4, final=True, outcome=Approved("look", (LOOKED_UP,))),
+        events.RulesDone(0, (Allowed(),)),
+        events.ToolsAnswered((result("c1", attempt=1),)),
+        events.InputDone(1, Derived(prompt)),
+        events.Frames((frame(0, "answer", step=1, finish_reason="stop"),)),
+        events.PassDone(1, 0, 6, final=True, outcome=Approved("answer")),
+        events.PostDone(Modified("the answer")),
+        events.Published(n=14, offset=40),
+    )
+    for seconds, event in enumerate(happening):
+        play.happen(event, START + seconds * BUSY_S)
         phases.append(play.phase)
-    assert phases == list(Phase)
+    assert list(dict.fromkeys(phases)) == list(Phase)
     assert play.checkpoints == [
         "accepted",
         "started",
+        "process:governance",
         "process:pre",
         "process:input:0",
         "llm:0",
+        "retry:0",
+        "llm:0",
         "process:output:0",
+        "process:tools:0",
+        "tools:0",
+        "process:input:1",
+        "llm:1",
+        "process:output:1",
+        "process:post",
         "closed",
     ]
     assert play.turn.closed_at == (3, 40)
+    assert (play.turn.text, play.turn.reply) == ("lookanswer", "the answer")
 
 
 def test_phases_without_a_chain_are_passed_over() -> None:
@@ -86,17 +144,22 @@ def test_a_turn_keeps_to_the_chains_it_started_with() -> None:
 
 def test_the_journal_names_the_controls_that_were_active() -> None:
     """In their order, with their versions."""
-    assert Play(Policy(chain=("redact@1", "guard@2"))).start().turn.chain == ("redact@1", "guard@2")
+    assert Play(Policy(chain=("redact@1", "guard@2"))).start().turn.started.chain == ("redact@1", "guard@2")
 
 
 @pytest.mark.parametrize(
     ("phase", "named"),
     [
         (Phase.QUEUED, None),
+        (Phase.GOVERNANCE, "governance"),
         (Phase.PRE, "pre"),
         (Phase.INPUT, "input"),
         (Phase.MODEL, "model"),
+        (Phase.WAITING, "model"),
         (Phase.SETTLING, "output"),
+        (Phase.RULES, "governance"),
+        (Phase.TOOLS, "tools"),
+        (Phase.POST, "post"),
     ],
 )
 def test_an_open_turn_can_be_ended_from_every_phase(phase: Phase, named: str | None) -> None:
@@ -113,13 +176,26 @@ def test_an_open_turn_can_be_ended_from_every_phase(phase: Phase, named: str | N
 def in_phase(phase: Phase) -> Play:
     """Return a turn that has come so far, with chains of every kind."""
     play = Play(EVERYTHING)
-    steps: list[Callable[[], object]] = [
-        play.start,
-        lambda: play.happen(events.PreDone(Proceeded((TextPart(text="hi"),)))),
-        lambda: play.happen(events.InputDone(0, Derived(Prompt()))),
+    ways: dict[Phase, list[Callable[[], object]]] = {
+        Phase.WAITING: [lambda: play.frames(frame(None, error=BUSY))],
+        Phase.RULES: [
+            lambda: play.frames(frame(0, "some words of an answer", finish_reason="stop", tool_call_delta=LOOK_UP)),
+            lambda: play.passed(Approved("some words of an answer", (LOOKED_UP,)), final=True),
+        ],
+    }
+    ways[Phase.TOOLS] = [*ways[Phase.RULES], lambda: play.happen(events.RulesDone(0, (Allowed(),)))]
+    plain: list[Callable[[], object]] = [
         lambda: play.text("some words of an answer").finish(),
         lambda: play.passed(Approved("some words of an answer"), final=True),
+        lambda: play.happen(events.PostDone(Modified("some words of an answer"))),
         lambda: play.happen(events.Published(play.turn.n - 1, 40)),
+    ]
+    steps: list[Callable[[], object]] = [
+        play.start,
+        lambda: play.happen(events.GovernanceDone(Proceeded((TextPart(text="hi"),)))),
+        lambda: play.happen(events.PreDone(Proceeded((TextPart(text="hi"),)))),
+        lambda: play.happen(events.InputDone(0, Derived(Prompt()))),
+        *ways.get(phase, plain),
     ]
     for step in steps:
         if play.phase is phase:
@@ -132,6 +208,16 @@ def in_phase(phase: Phase) -> Play:
 #: Every kind of event, and the phases in which it means something.
 MEANING: list[tuple[events.Event, set[Phase]]] = [
     (events.Start(), {Phase.QUEUED}),
+    (events.GovernanceDone(Proceeded((TextPart(text="x"),))), {Phase.GOVERNANCE}),
+    (events.GovernanceDone(Broken("rule", "KeyError")), {Phase.GOVERNANCE}),
+    (events.RulesDone(0, (Allowed(),)), {Phase.RULES}),
+    (events.RulesDone(0, (Denied("rule", "no"),)), {Phase.RULES}),
+    (events.RulesDone(1, (Allowed(),)), set()),
+    (events.ToolsAnswered((result("c1"),)), {Phase.TOOLS}),
+    (events.ToolsAnswered((result("c2"),)), set()),
+    (events.ToolsAnswered((result("c1", step=1),)), set()),
+    (events.PostDone(Modified("x")), {Phase.POST}),
+    (events.PostDone(Broken("footer", "KeyError")), {Phase.POST}),
     (events.PreDone(Proceeded((TextPart(text="x"),))), {Phase.PRE}),
     (events.PreDone(Blocked("hours")), {Phase.PRE}),
     (events.PreDone(Broken("hours", "KeyError")), {Phase.PRE}),
@@ -287,7 +373,7 @@ def test_without_a_chain_text_goes_out_as_it_comes() -> None:
 def test_a_whole_answer_chain_holds_everything_back() -> None:
     """Until the step has ended and the chain has passed."""
     play = Play(WHOLE).start().text("one ", "two ")
-    assert machine.work(play.turn, WHOLE) is None
+    assert work_of(play.turn, WHOLE) is None
     play.text("three").finish()
     assert play.releases == []
     play.judge(mapped(str.upper))
@@ -307,12 +393,12 @@ def test_an_incremental_chain_holds_back_the_window_of_its_output() -> None:
 def test_a_pass_covers_all_frames_that_waited() -> None:
     """And there is no work where there is no text, or where nobody would see a prefix."""
     play = Play(INCREMENTAL).start()
-    assert machine.work(play.turn, INCREMENTAL) is None
+    assert work_of(play.turn, INCREMENTAL) is None
     play.text("one ", "two ")
-    assert machine.work(play.turn, INCREMENTAL) == machine.RunOutput(0, 0, 8, final=False)
-    assert machine.work(Play(INCREMENTAL, delivery="final").start().text("one").turn, INCREMENTAL) is None
+    assert work_of(play.turn, INCREMENTAL) == RunOutput(0, 0, 8, final=False)
+    assert work_of(Play(INCREMENTAL, delivery="final").start().text("one").turn, INCREMENTAL) is None
     play.finish()
-    assert machine.work(play.turn, INCREMENTAL) == machine.RunOutput(0, 0, 8, final=True)
+    assert work_of(play.turn, INCREMENTAL) == RunOutput(0, 0, 8, final=True)
 
 
 def test_a_prefix_pass_that_breaks_is_ignored() -> None:
@@ -434,7 +520,7 @@ def test_an_answer_without_text_is_settled_too() -> None:
     """Its tool calls are judged."""
     play = Play(INCREMENTAL).start()
     play.frames(frame(0, tool_call_delta=ToolCallDelta(id="c1", name="lookup"), finish_reason="tool_calls"))
-    assert machine.work(play.turn, INCREMENTAL) == machine.RunOutput(0, 0, 0, final=True)
+    assert work_of(play.turn, INCREMENTAL) == RunOutput(0, 0, 0, final=True)
     play.passed(Approved("", tool_calls=(ToolCall(id="c1", name="allowed"),)), final=True)
     (end,) = play.of(CompletedFrame)
     assert (end.reply, end.tool_calls[0].name) == ("", "allowed")
@@ -534,6 +620,7 @@ def test_however_chains_come_and_go_released_text_is_never_contradicted(
 def test_a_call_that_died_is_tried_again_from_the_beginning() -> None:
     """With the prompt that is journaled, and nothing kept of the first attempt."""
     play = Play(EVERYTHING).start()
+    play.happen(events.GovernanceDone(Proceeded((TextPart(text="hi"),))))
     play.happen(events.PreDone(Proceeded((TextPart(text="hi"),))))
     prompt = Prompt(system="derived")
     play.happen(events.InputDone(0, Derived(prompt)))
@@ -894,19 +981,19 @@ def test_any_death_and_any_redelivery_ends_in_the_same_text(data: st.DataObject)
     ("phase", "work"),
     [
         (Phase.QUEUED, None),
-        (Phase.PRE, machine.RunPre()),
-        (Phase.INPUT, machine.RunInput(0)),
+        (Phase.PRE, RunPre()),
+        (Phase.INPUT, RunInput(0)),
         (Phase.MODEL, None),
-        (Phase.SETTLING, machine.RunOutput(0, 0, 23, final=True)),
+        (Phase.SETTLING, RunOutput(0, 0, 23, final=True)),
         (Phase.ENDED, None),
         (Phase.CLOSED, None),
     ],
 )
-def test_work_is_what_the_phase_waits_for(phase: Phase, work: machine.Work | None) -> None:
+def test_work_is_what_the_phase_waits_for(phase: Phase, work: Work | None) -> None:
     """A turn rebuilt from its journal asks for the same again."""
     play = in_phase(phase)
-    assert machine.work(play.turn, EVERYTHING) == work
-    assert machine.work(Play.resumed(play.records, EVERYTHING).turn, EVERYTHING) == work
+    assert work_of(play.turn, EVERYTHING) == work
+    assert work_of(Play.resumed(play.records, EVERYTHING).turn, EVERYTHING) == work
 
 
 def outcomes() -> list[Callable[[], OutputOutcome]]:

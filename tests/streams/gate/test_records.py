@@ -55,7 +55,25 @@ ENTRIES: list[entries.AnyEntry] = [
     entries.Accepted(request=request(), partition=0, order=0, deadline_at=1.0),
     entries.Accepted(request=FULL_REQUEST, partition=3, order=9, deadline_at=1.5, readable=False),
     entries.Started(),
-    entries.Started(pre=True, input=True, chain=("redact@1", "guard@2")),
+    entries.Started(
+        pre=True,
+        input=True,
+        chain=("redact@1", "guard@2"),
+        governance=True,
+        rules=True,
+        post=True,
+        carry=True,
+        persona=entries.Persona(
+            system="Be kind.",
+            model="m2",
+            params={"stop": None, "n": [None]},
+            tools=(ToolDefinition(name="lookup", parameters={"type": "object", "x": None}),),
+            timeouts={"lookup": 2.5},
+            max_steps=3,
+        ),
+    ),
+    entries.Governed(),
+    entries.Governed(message=PARTS, metadata={"a": 1}, blocked_by="rule", response="No.", reports=REPORTS),
     entries.PreProcessed(),
     entries.PreProcessed(
         message=PARTS, metadata={"seen": None, "n": [1.5]}, blocked_by="hours", response="Closed.", reports=REPORTS
@@ -78,15 +96,35 @@ ENTRIES: list[entries.AnyEntry] = [
         release="out",
         settled=True,
         rejected=entries.Rejection(processor="guard", reason="policy"),
-        failed=entries.CallFailure(error="X", retry=True),
+        failed=entries.CallFailure(error="X", retry=True, retry_at=12.5, fallback="m3"),
         reports=REPORTS,
+        calls=(CALL,),
     ),
+    entries.Retried(attempt=0),
+    entries.Retried(step=2, attempt=3),
     entries.OutputProcessed(),
     entries.OutputProcessed(
         step=1,
         tail="rest",
         tool_calls=(CALL,),
         final=False,
+        rejected=entries.Rejection(processor="guard", reason=""),
+        reports=REPORTS,
+        calls=(CALL,),
+    ),
+    entries.CallsGoverned(),
+    entries.CallsGoverned(step=1, denied=(entries.ToolReturn(call_id="c1", error="no"),), reports=REPORTS),
+    entries.ToolsReturned(results=()),
+    entries.ToolsReturned(
+        step=3, results=(entries.ToolReturn(call_id="c1", content=PARTS), entries.ToolReturn(call_id="c2", content="x"))
+    ),
+    entries.PostProcessed(),
+    entries.PostProcessed(
+        text="final",
+        late=True,
+        metadata={"a": [1]},
+        blocked_by="footer",
+        response="No.",
         rejected=entries.Rejection(processor="guard", reason=""),
         reports=REPORTS,
     ),
@@ -137,7 +175,9 @@ def test_the_bytes_of_a_streamed_record() -> None:
 
 def test_the_bytes_of_a_record_with_everything() -> None:
     """The spelling of each field is part of the journal's format."""
-    entry = ENTRIES[9].model_copy(update={"early": (), "half": None, "reports": ()})
+    entry = next(one for one in ENTRIES if isinstance(one, entries.Llm) and one.text)
+    failed = entries.CallFailure(error="X", retry=True)
+    entry = entry.model_copy(update={"early": (), "half": None, "reports": (), "calls": (), "failed": failed})
     assert JournalRecord(n=2, at=1.0, confirmed=1, entry=entry).encode().decode() == (
         '{"v":1,"k":"llm:1","at":1.0,"c":1,"d":{"a":2,"q":5,"t":"word \U0001f600","f":"tool_calls",'
         '"u":{"prompt_tokens":1,"completion_tokens":0,"total_tokens":0},"x":"no",'

@@ -182,7 +182,9 @@ def test_no_release_ends_within_a_character_that_readers_see(texts: tuple[str, .
 def processor(scanner: OpenScanner, change: Callable[[str], str]) -> object:
     """Return a processor whose scanner and whole-answer pass need not agree."""
 
-    @output_processor(name="two-faced", incremental=Incremental(lookback_chars=0), open_scanner=scanner)
+    @output_processor(
+        name="two-faced", incremental=Incremental(lookback_chars=0), open_scanner=scanner, linear_time=True
+    )
     def judge(answer: Subject) -> Replace:
         return Replace(change(answer.text))
 

@@ -59,9 +59,10 @@ class Exchange:
         """Send what ends a stream."""
         await self.write("data: [DONE]\n\n")
 
-    async def fail(self, status: int, error: dict[str, Any]) -> None:
-        """Answer with a status and an error in JSON instead of a stream."""
-        self.response = web.json_response({"error": error}, status=status)
+    async def fail(self, status: int, error: dict[str, Any], **headers: str) -> None:
+        """Answer with a status and an error in JSON instead of a stream; `_` in names of headers stands for `-`."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.response = web.json_response({"error": error}, status=status, headers=sent)
 
     def cut(self) -> None:
         """Break the connection in the middle of the response."""

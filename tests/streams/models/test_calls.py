@@ -300,17 +300,6 @@ async def test_a_cancel_right_after_the_start_is_not_lost(runner: Callable[..., 
     assert adapter.at_work == 0
 
 
-async def test_a_cancel_that_comes_before_its_prompt_is_remembered(runner: Callable[..., Runner]) -> None:
-    """Prompts and cancels are different topics and know no order; the provider is not asked, other attempts are."""
-    adapter = Steps(Delta(finish_reason="stop"))
-    run = runner(adapter)
-
-    assert not run.pool.cancel(cancel_of(request("early")))
-    await run.run(request("early"), request("other"))
-    assert run.ends == {"early": CallEnd("cancelled", 1), "other": CallEnd("finished", 1)}
-    assert adapter.calls == 1
-
-
 async def test_a_cancel_of_an_ended_call_changes_nothing(runner: Callable[..., Runner]) -> None:
     """It came too late, and says no more than that."""
     run = runner()

@@ -122,13 +122,17 @@ async def test_reasoning_and_refusal_keep_their_own_fields(
     [
         (400, "BadRequestError", False),
         (401, "AuthenticationError", False),
+        (402, "APIStatusError", False),
+        (403, "PermissionDeniedError", False),
         (404, "NotFoundError", False),
         (408, "APIStatusError", True),
         (409, "ConflictError", True),
         (422, "UnprocessableEntityError", False),
         (429, "RateLimitError", True),
         (500, "InternalServerError", True),
+        (501, "InternalServerError", False),
         (503, "InternalServerError", True),
+        (529, "InternalServerError", True),
     ],
 )
 async def test_an_error_status_becomes_an_error_and_is_not_retried_here(
@@ -141,8 +145,119 @@ async def test_an_error_status_becomes_an_error_and_is_not_retried_here(
 
     assert delta.error is not None
     assert (delta.error.type, delta.error.retryable) == (name, retryable)
+    assert delta.error.retry_after_s is None
     assert "what the provider says" in (delta.error.message or "")
     assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "wait"),
+    [
+        (429, {"Retry_After": "7"}, 7.0),
+        (503, {"Retry_After": "7"}, 7.0),
+        (429, {"Retry_After": "0.25"}, 0.25),
+        (429, {"Retry_After": "7", "retry_after_ms": "1500"}, 1.5),
+        (429, {"x_ratelimit_remaining_requests": "0", "x_ratelimit_reset_requests": "1m30s"}, 90.0),
+        (503, {"x_ratelimit_remaining_requests": "0", "x_ratelimit_reset_requests": "1m30s"}, None),
+        (429, {"Retry_After": "a while"}, None),
+        (500, {"Retry_After": "7"}, None),
+        (400, {"Retry_After": "7"}, None),
+    ],
+)
+async def test_the_wait_that_a_server_asks_for_is_passed_on(
+    server: ModelServer, adapter: OpenAIAdapter, status: int, headers: dict[str, str], wait: float | None
+) -> None:
+    """With the refusals that are about waiting; nothing is waited for here."""
+    server.answer = lambda exchange: exchange.fail(status, {"message": "slow down"}, **headers)
+
+    [delta] = await answer(adapter, request())
+
+    assert delta.error is not None
+    assert delta.error.retry_after_s == wait
+    assert len(server.asked) == 1
+
+
+async def test_a_date_to_wait_for_counts_from_the_server_s_own_time(
+    server: ModelServer, adapter: OpenAIAdapter
+) -> None:
+    """Whatever ours is."""
+    server.answer = lambda exchange: exchange.fail(
+        429,
+        {"message": "slow down"},
+        Date="Wed, 21 Oct 2015 07:28:00 GMT",
+        Retry_After="Wed, 21 Oct 2015 07:28:45 GMT",
+    )
+
+    [delta] = await answer(adapter, request())
+
+    assert delta.error is not None
+    assert delta.error.retry_after_s == 45
+
+
+async def test_a_spent_quota_is_no_passing_error(server: ModelServer, adapter: OpenAIAdapter) -> None:
+    """Its status is that of a limit which is met again and again, however long one waits."""
+    server.answer = lambda exchange: exchange.fail(
+        429, {"message": "pay", "code": "insufficient_quota"}, Retry_After="1"
+    )
+
+    [delta] = await answer(adapter, request())
+
+    assert delta.error is not None
+    assert (delta.error.retryable, delta.error.retry_after_s) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "retryable"), [(500, "false", False), (400, "true", True), (500, "perhaps", True)]
+)
+async def test_a_server_that_says_whether_to_try_again_is_believed(
+    server: ModelServer, adapter: OpenAIAdapter, status: int, said: str, retryable: bool
+) -> None:
+    """It knows better than its status tells."""
+    server.answer = lambda exchange: exchange.fail(status, {"message": "m"}, x_should_retry=said)
+
+    [delta] = await answer(adapter, request())
+
+    assert delta.error is not None
+    assert delta.error.retryable is retryable
+
+
+@pytest.mark.parametrize(
+    ("status", "provider"),
+    [(400, "up"), (401, "up"), (404, "up"), (408, "up"), (429, "up"), (500, "down"), (501, "up"), (503, "down")],
+)
+async def test_an_error_tells_whether_the_provider_is_down(
+    server: ModelServer, adapter: OpenAIAdapter, status: int, provider: str
+) -> None:
+    """Who answers that a request is wrong, or too much, is there."""
+    server.answer = lambda exchange: exchange.fail(status, {"message": "m"})
+
+    [delta] = await answer(adapter, request())
+
+    assert delta.provider == provider
+
+
+@pytest.mark.parametrize(
+    ("error", "retryable", "provider"),
+    [
+        ({"type": "server_error"}, True, "down"),
+        ({"code": 502}, True, "down"),
+        ({"code": "429"}, True, "up"),
+        ({"type": "overloaded_error"}, True, "up"),
+        ({"type": "invalid_request_error"}, False, "up"),
+        ({"type": "tokens", "code": "insufficient_quota"}, False, "up"),
+        ({"code": 401}, False, "up"),
+    ],
+)
+async def test_an_error_inside_the_stream_tells_the_same(
+    server: ModelServer, adapter: OpenAIAdapter, error: dict[str, object], retryable: bool, provider: str
+) -> None:
+    """By its code, where that is a status, or by its type."""
+    server.answer = lambda exchange: exchange.send({"error": {"message": "m"} | error})
+
+    [delta] = await answer(adapter, request())
+
+    assert delta.error is not None
+    assert (delta.error.retryable, delta.provider) == (retryable, provider)
 
 
 async def test_a_connection_cut_in_mid_stream_is_a_passing_error(server: ModelServer, adapter: OpenAIAdapter) -> None:
@@ -160,6 +275,7 @@ async def test_a_connection_cut_in_mid_stream_is_a_passing_error(server: ModelSe
     assert text_of(deltas) == "Hel"
     assert deltas[-1].error is not None
     assert deltas[-1].error.retryable
+    assert deltas[-1].provider == "down"
 
 
 async def test_a_connection_cut_after_the_finish_loses_nothing(server: ModelServer, adapter: OpenAIAdapter) -> None:
@@ -260,6 +376,7 @@ async def test_a_silent_server_is_a_passing_error(server: ModelServer) -> None:
 
     assert delta.error is not None
     assert (delta.error.type, delta.error.retryable) == ("APITimeoutError", True)
+    assert delta.provider == "down"
 
 
 async def test_a_server_that_is_not_there_is_a_passing_error(unused_tcp_port: int) -> None:
@@ -271,6 +388,7 @@ async def test_a_server_that_is_not_there_is_a_passing_error(unused_tcp_port: in
 
     assert delta.error is not None
     assert (delta.error.type, delta.error.retryable) == ("APIConnectionError", True)
+    assert delta.provider == "down"
 
 
 async def test_a_server_that_never_closes_delays_the_finish_only_so_long(server: ModelServer) -> None:

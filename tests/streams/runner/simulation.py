@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from streams.models.adapter import ModelAdapter
 from streams.models.script import ScriptAdapter
-from streams.runner.desk import CallKey
+from streams.runner.kind import CallKey
 from streams.runner.loop import Ports
-from streams.runner.worker import ModelRunner
+from streams.runner.models import ModelRunner
 from tests.memory.broker import Broker
 from tests.memory.ports import Feed, MemoryLogs, MemoryProducer, replay_of
 from tests.memory.power import Power, PowerCut

@@ -11,7 +11,7 @@ from streams.models.adapter import ModelAdapter
 from streams.models.delta import Delta
 from streams.runner.desk import CallDesk
 from streams.runner.loop import Ports
-from streams.runner.worker import ModelRunner
+from streams.runner.models import MODEL_CALLS, ModelRunner
 from streams.sources import Source
 from tests.memory.broker import Broker
 from tests.memory.ports import MemoryLogs, MemoryProducer, replay_of
@@ -175,16 +175,19 @@ def test_a_dead_letter_is_durable_before_its_source_is_acknowledged() -> None:
     on_a_bench(test)
 
 
-def test_a_cancel_that_overtakes_its_prompt_still_cancels() -> None:
-    """Topics have no order among each other."""
+def test_a_cancel_that_overtakes_its_prompt_still_cancels_also_if_the_runner_dies_in_between() -> None:
+    """Topics have no order among each other. The cancel is durable before it is acknowledged."""
 
     async def test(bench: Bench) -> None:
-        await bench.deliver(CancelCall(turn_id="t", thread_id="h", partition=0), topic=names.CANCELS)
-        await bench.deliver(prompt("t", []))
-        ((frame,),) = frames_of(bench.broker).values()
-        assert frame.error is not None
-        assert frame.error.type == "CallCancelledError"
-        assert "call t" not in bench.trace
+        trace = await bench.deliver(CancelCall(turn_id="t", thread_id="h", partition=0), topic=names.CANCELS)
+        assert trace == [f"send {JOURNAL}", f"durable {JOURNAL}", "ack 1"]
+        await bench.runner.partitions.lose()
+        successor = Bench(bench.broker)
+        await successor.start()
+        await successor.deliver(prompt("t", []), prompt("other", []))
+        assert [done for done in successor.trace if done.startswith("call")] == ["call other"]
+        assert frames_of(bench.broker) == {}
+        await successor.runner.partitions.lose()
 
     on_a_bench(test)
 
@@ -317,7 +320,7 @@ def test_the_loop_uses_the_desk_it_is_given() -> None:
             await successor.start()
             await successor.runner.partitions.lose()
         assert sum(len(frames) for frames in frames_of(bench.broker).values()) == 1
-        desk = CallDesk(keep_s=KEEP_S)
+        desk = CallDesk(MODEL_CALLS, keep_s=KEEP_S)
         assert desk.restore(replay_of(bench.broker, JOURNAL, 0).rows) == []
 
     simulate(main())

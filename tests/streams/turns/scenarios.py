@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from processors import (
+    Allow,
     Answer,
     Block,
+    Deny,
     Deps,
     IncomingMessage,
     Incremental,
     Message,
+    ModifiedResponse,
     Pass,
     Proceed,
     Prompt,
     Reject,
     Replace,
+    Reply,
+    ToolCallCheck,
     input_processor,
+    message_rule,
     output_processor,
+    post_processor,
     pre_processor,
+    tool,
+    tool_rule,
 )
 from streams.gate.policy import Policy
-from tests.streams.turns.simulation import Said, Scenario, cancel, turn
+from tests.streams.turns.simulation import Said, Scenario, Scripted, cancel, turn
 
 DIGITS = re.compile(r"\d")
 NUMBERS = re.compile(r"\d+")
@@ -106,6 +116,7 @@ class NumberRedactor:
 
     kind = "output"
     name = "redact-numbers"
+    linear_time = True
     incremental = Incremental(lookback_chars=64)
 
     def process(self, answer: Answer) -> Replace:
@@ -117,13 +128,67 @@ class NumberRedactor:
         return NumberScanner()
 
 
+@tool(name="look_up")
+def look_up(what: str) -> str:
+    """Find something out."""
+    return what
+
+
+@tool(name="delete_all")
+def delete_all() -> str:
+    """Do something that no rule allows."""
+    return "gone"
+
+
+@message_rule(name="house-rules")
+def house_rules(message: IncomingMessage) -> Proceed | Block:
+    """Turn away who is rude, and tidy what the others say."""
+    return Block("be kind") if message.text == "rude" else Proceed(message.text.strip())
+
+
+@tool_rule(name="no-deletions")
+def no_deletions(check: ToolCallCheck) -> Allow | Deny:
+    """Let nothing be deleted."""
+    return Deny("deletes") if check.call.name.startswith("delete") else Allow()
+
+
+@input_processor(name="mask-digits")
+def mask_digits(prompt: Prompt) -> Prompt:
+    """Hide every digit from the model, tool results among them."""
+    masked = tuple(
+        message.model_copy(update={"content": DIGITS.sub("*", message.content)})
+        if isinstance(message.content, str)
+        else message
+        for message in prompt.messages
+    )
+    return Prompt(system=prompt.system, messages=masked)
+
+
+@post_processor(name="footer")
+def footer(reply: Reply) -> ModifiedResponse:
+    """Say something after the reply."""
+    return ModifiedResponse(f"{reply.text} (That is all.)")
+
+
+@post_processor(name="same")
+def same(reply: Reply) -> ModifiedResponse:
+    """Change nothing."""
+    return ModifiedResponse(reply.text)
+
+
+@post_processor(name="broken", on_failure="fail")
+def broken(reply: Reply) -> ModifiedResponse:
+    """Break, which this one may not."""
+    raise LookupError(len(reply.text))
+
+
 ONE = (Said(turn()),)
 TWO = (Said(turn("a")), Said(turn("b")))
 INCREMENTAL = Deps(output_processors=[redact])
 SCANNED = Deps(output_processors=[NumberRedactor()])
 WHOLE = Deps(output_processors=[redact_whole])
 
-SCENARIOS = (
+PLAIN = (
     Scenario("live", ONE, {"t": [STORY]}),
     Scenario("whole-answer", ONE, {"t": [STORY]}, WHOLE),
     Scenario("incremental", ONE, {"t": [STORY]}, INCREMENTAL),
@@ -201,4 +266,152 @@ SCENARIOS = (
         {"u": [("Fine", FINISH)]},
     ),
 )
+
+# -- turns of several steps -------------------------------------------------------------------------------------------
+
+LOOK = {"tool_call_delta": {"index": 0, "id": "c1", "name": "look_up", "arguments": '{"what": "5"}'}}
+LOOK_TWICE = {"tool_call_delta": {"index": 1, "id": "c2", "name": "look_up", "arguments": '{"what": "6"}'}}
+DELETE = {"tool_call_delta": {"index": 1, "id": "c3", "name": "delete_all", "arguments": "{}"}}
+NO_SUCH_TOOL = {"tool_call_delta": {"index": 1, "id": "c4", "name": "fly", "arguments": "{}"}}
+ASKED: tuple[Scripted, ...] = ("Let me see", " about 55", LOOK, CALLED)
+FOUND: tuple[Scripted, ...] = ("5, it ", "is 555-", "0123.", FINISH)
+FOUND_OUT = {"look_up": "the number is 555-0123", "delete_all": "gone"}
+STEPS: dict[str, list[tuple[Scripted, ...]]] = {"t": [ASKED], "t/1": [FOUND]}
+ENDLESS = {"t": [ASKED], **{f"t/{step}": [ASKED] for step in range(1, 9)}}
+TOOLS = (look_up, delete_all)
+
+
+def with_tools(**fields: Any) -> Deps:
+    """Return a declaration with tools."""
+    return Deps(tools=TOOLS, **fields)
+
+
+STEPPED = (
+    Scenario("tools-live", ONE, STEPS, with_tools(), tools=FOUND_OUT),
+    Scenario("tools-whole", ONE, STEPS, with_tools(output_processors=[redact_whole]), tools=FOUND_OUT),
+    Scenario("tools-incremental", ONE, STEPS, with_tools(output_processors=[redact]), tools=FOUND_OUT),
+    Scenario("tools-scanned", ONE, STEPS, with_tools(output_processors=[NumberRedactor()]), tools=FOUND_OUT),
+    Scenario(
+        "tools-carried-incremental",
+        ONE,
+        STEPS,
+        with_tools(output_processors=[redact], carry_across_steps=True),
+        tools=FOUND_OUT,
+    ),
+    Scenario(
+        "tools-carried-scanned",
+        ONE,
+        STEPS,
+        with_tools(output_processors=[NumberRedactor()], carry_across_steps=True),
+        tools=FOUND_OUT,
+    ),
+    Scenario(
+        "tools-carried-whole",
+        ONE,
+        STEPS,
+        with_tools(output_processors=[redact_whole], carry_across_steps=True),
+        tools=FOUND_OUT,
+    ),
+    Scenario(
+        "tools-masked-for-the-model",
+        TWO,
+        {"a": [ASKED], "a/1": [FOUND], "b": [("Second", FINISH)]},
+        with_tools(input_processors=[mask_digits]),
+        tools=FOUND_OUT,
+    ),
+    Scenario(
+        "tools-ruled",
+        ONE,
+        {"t": [("Both. ", LOOK, DELETE, CALLED)], "t/1": [FOUND]},
+        with_tools(governance=[house_rules, no_deletions]),
+        tools=FOUND_OUT,
+    ),
+    Scenario(
+        "tools-all-denied",
+        ONE,
+        {"t": [({"tool_call_delta": {**DELETE["tool_call_delta"], "index": 0}}, CALLED)], "t/1": [FOUND]},
+        with_tools(governance=[no_deletions], output_processors=[redact]),
+        tools=FOUND_OUT,
+    ),
+    Scenario(
+        "tools-unknown",
+        ONE,
+        {"t": [(LOOK, NO_SUCH_TOOL, CALLED)], "t/1": [({**LOOK, "finish_reason": "tool_calls"},)], "t/2": [FOUND]},
+        with_tools(output_processors=[redact_whole]),
+        tools=FOUND_OUT,
+    ),
+    Scenario(
+        "tools-in-parallel", ONE, {"t": [(LOOK, LOOK_TWICE, CALLED)], "t/1": [FOUND]}, with_tools(), tools=FOUND_OUT
+    ),
+    Scenario(
+        "tools-that-never-answer",
+        ONE,
+        STEPS,
+        with_tools(),
+        tools={"look_up": None},
+        patience_s=200,
+    ),
+    Scenario("tools-for-ever", ONE, ENDLESS, with_tools(), tools=FOUND_OUT),
+    Scenario(
+        "tools-rejected",
+        ONE,
+        {"t": [("a secret", LOOK, CALLED)]},
+        with_tools(output_processors=[no_secrets]),
+        tools=FOUND_OUT,
+    ),
+    Scenario(
+        "tools-cancelled",
+        (Said(turn()), Said(cancel(), frames=4)),
+        STEPS,
+        with_tools(output_processors=[redact]),
+        tools={"look_up": None},
+    ),
+    Scenario(
+        "tools-then-retried",
+        ONE,
+        {"t": [ASKED], "t/1": [("Half an ans", BROKEN_OFF), FOUND]},
+        with_tools(output_processors=[NumberRedactor()]),
+        tools=FOUND_OUT,
+    ),
+    Scenario(
+        "tools-of-the-caller",
+        (Said(turn(tools=[{"name": "look_up"}])),),
+        {"t": [ASKED]},
+        with_tools(post_processors=[footer]),
+    ),
+    Scenario("governed", ONE, {"t": [STORY]}, Deps(governance=[house_rules], output_processors=[redact])),
+    Scenario("governed-away", (Said(turn(message="rude")),), {"t": [STORY]}, Deps(governance=[house_rules])),
+    Scenario("post-processed", ONE, {"t": [STORY]}, Deps(post_processors=[footer], output_processors=[redact])),
+    Scenario("post-processed-live", TWO, {"a": [STORY], "b": [STORY]}, Deps(post_processors=[footer])),
+    Scenario("post-processed-unchanged", ONE, {"t": [STORY]}, Deps(post_processors=[same])),
+    Scenario("post-processed-broken", ONE, {"t": [STORY]}, Deps(post_processors=[broken])),
+    Scenario(
+        "post-processed-final",
+        (Said(turn(delivery="final")),),
+        STEPS,
+        with_tools(post_processors=[footer], output_processors=[redact]),
+        tools=FOUND_OUT,
+    ),
+    Scenario(
+        "post-processed-and-gated",
+        ONE,
+        {"t": [STORY]},
+        Deps(post_processors=[footer], output_processors=[redact], gate_post_processed=True),
+    ),
+    Scenario(
+        "retried-later",
+        ONE,
+        {"t": [("Half an ans", {"error": {"type": "RateLimitError", "retryable": True, "retry_after_s": 3}}), STORY]},
+        INCREMENTAL,
+        patience_s=20,
+    ),
+    Scenario(
+        "fallback-model",
+        ONE,
+        {"t": [("Half an ans", BROKEN_FOR_GOOD), STORY]},
+        INCREMENTAL,
+        Policy(fallback_models=("other",)),
+    ),
+)
+SCENARIOS: tuple[Scenario, ...] = (*PLAIN, *STEPPED)
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

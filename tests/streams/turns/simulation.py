@@ -10,17 +10,20 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 from processors import Deps
 from streams.gate.policy import Policy
+from streams.gate.transcript import Entry
 from streams.journal.errors import SupersededError
-from streams.runner.desk import CallKey
+from streams.journal.replay import Rows
+from streams.runner.kind import CallKey
 from streams.turns.desk import DeskSettings, OnBusy
 from streams.turns.loop import Ports
 from streams.turns.observer import Observer
+from streams.turns.threads import entries_of, is_thread
 from streams.turns.worker import TurnWorker, WorkerSettings
 from tests.memory.broker import Broker
 from tests.memory.chains import DirectChainRunner, policy_of
@@ -31,17 +34,19 @@ from topics import codec, names
 from topics.fold import TurnView, fold
 from topics.ids import ThreadKey, TurnKey
 from topics.names import Names
-from topics.records import TERMINAL_KINDS, CancelTurn, DeadLetter, ModelFrame, TurnRequest, UsageRecord
+from topics.records import TERMINAL_KINDS, CancelTurn, DeadLetter, ModelFrame, ToolResult, TurnRequest, UsageRecord
 
 NAMES = Names("sim.")
 JOURNAL = NAMES.journal("turns")
-REQUESTS, FRAMES, PROMPTS, CANCELS, RELEASED, USAGE, DEAD_LETTERS = (
+REQUESTS, FRAMES, PROMPTS, CANCELS, TOOL_CALLS, TOOL_RESULTS, RELEASED, USAGE, DEAD_LETTERS = (
     NAMES.topic(topic)
     for topic in (
         names.REQUESTS,
         names.FRAMES,
         names.PROMPTS,
         names.CANCELS,
+        names.TOOL_CALLS,
+        names.TOOL_RESULTS,
         names.RELEASED_FRAMES,
         names.USAGE,
         names.DEAD_LETTERS,
@@ -79,6 +84,7 @@ class Said:
 class Scenario:
     """What happens in a world. `answers` gives each turn's scripted attempts; the last one serves all later attempts.
 
+    Those of a later step stand under `turn/step`. `tools` are what tools answer by name: a text, or None for nothing ever.
     When nothing else happens and turns are open, time passes, up to `patience_s` seconds in all.
     """
 
@@ -89,6 +95,7 @@ class Scenario:
     policy: Policy = field(default_factory=Policy)
     on_busy: OnBusy = "queue"
     patience_s: int = 0
+    tools: Mapping[str, str | None] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.name
@@ -124,7 +131,7 @@ class Model:
             request = codec.decode(raw, names.PROMPT_REQUEST)
             call = CallKey.of(request)
             if call not in self._calls:
-                attempts = self._answers[request.turn_id]
+                attempts = self._answers[f"{request.turn_id}/{request.step}" if request.step else request.turn_id]
                 script = attempts[min(request.attempt, len(attempts) - 1)]
                 ids = request.model_dump(include={"tenant", "thread_id", "turn_id", "step", "attempt"})
                 self._calls[call] = [
@@ -134,6 +141,35 @@ class Model:
         self._cancels_seen += len(cancels)
         for raw in cancels:
             self._calls[CallKey.of(codec.decode(raw, names.CANCEL_CALL))] = []
+
+
+class Tools:
+    """A tool runner that never dies: each call is answered once, however often it is published."""
+
+    def __init__(self, broker: Broker, answers: Mapping[str, str | None]) -> None:
+        self._broker = broker
+        self._answers = answers
+        self._seen = 0
+        self._known: set[tuple[CallKey, str]] = set()
+        self._waiting: list[ToolResult] = []
+
+    def act(self) -> bool:
+        """Write the next result; return whether there was one."""
+        calls = self._broker.values(TOOL_CALLS)[self._seen :]
+        self._seen += len(calls)
+        for raw in calls:
+            request = codec.decode(raw, names.TOOL_CALLS.shape)
+            answer = self._answers.get(request.call.name)
+            if (CallKey.of(request), request.call.id) in self._known or answer is None:
+                continue
+            self._known.add((CallKey.of(request), request.call.id))
+            ids = request.model_dump(include={"tenant", "thread_id", "turn_id", "step", "attempt"})
+            self._waiting.append(ToolResult(**ids, tool_call_id=request.call.id, content=answer))
+        if not self._waiting:
+            return False
+        result = self._waiting.pop(0)
+        self._broker.append(TOOL_RESULTS, 0, result.turn.thread.encode(), codec.encode(result))
+        return True
 
 
 def _fields(item: Scripted) -> Mapping[str, Any]:
@@ -151,6 +187,7 @@ class World:
         self.scenario = scenario
         self.broker = Broker()
         self.model = Model(self.broker, scenario.answers)
+        self.tools = Tools(self.broker, scenario.tools)
         self._unsaid = list(scenario.said)
         self._unique = itertools.count()
         self._waited_s = 0
@@ -166,7 +203,7 @@ class World:
             raw = record if isinstance(record, bytes) else codec.encode(record)
             self.broker.append(REQUESTS, 0, None, raw)
             return True
-        return self.model.act()
+        return self.model.act() or self.tools.act()
 
     def wait(self) -> bool:
         """Let a second pass, if somebody waits for something and has not waited too long."""
@@ -254,7 +291,7 @@ class Process:
         self.feed = Feed(
             self.world.broker,
             self.power,
-            {REQUESTS: names.REQUESTS, FRAMES: names.FRAMES},
+            {REQUESTS: names.REQUESTS, FRAMES: names.FRAMES, TOOL_RESULTS: names.TOOL_RESULTS},
             commits=self._commits,
             trace=self._trace,
         )
@@ -311,14 +348,19 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What readers, and those who count, ended up with. `boundaries` are those that the last process passed."""
+    """What readers, and those who count, ended up with, and what threads remember (times aside).
+
+    `journal` counts the rows of each turn. `boundaries` are those that the last process passed.
+    """
 
     views: Mapping[str, TurnView]
     released: tuple[bytes, ...]
     usage: Mapping[str, frozenset[bytes]]
     prompts: Mapping[CallKey, frozenset[bytes]]
+    calls: Mapping[str, frozenset[bytes]]
     dead_letters: frozenset[str]
     journal: Mapping[str, int]
+    transcripts: Mapping[str, Sequence[Entry]]
     boundaries: tuple[str, ...]
 
     @property
@@ -351,11 +393,18 @@ def look(world: World, power: Power) -> Seen:
     prompts: dict[CallKey, set[bytes]] = {}
     for raw in broker.values(PROMPTS):
         prompts.setdefault(CallKey.of(codec.decode(raw, names.PROMPT_REQUEST)), set()).add(raw)
+    calls: dict[str, set[bytes]] = {}
+    for raw in broker.values(TOOL_CALLS):
+        request = codec.decode(raw, names.TOOL_CALLS.shape)
+        calls.setdefault(f"{CallKey.of(request)}/{request.call.id}", set()).add(raw)
     views = {str(view.turn): view for view in world.views()}
+
+    rows = replay_of(broker, JOURNAL, 0).rows
 
     assert all(len(kinds) == 1 for kinds in ends.values()), "a turn has two different endings"
     assert all(len(copies) == 1 for copies in usage.values()), "usage of one call was written with different bytes"
     assert all(len(copies) == 1 for copies in prompts.values()), "a prompt was published with different bytes"
+    assert all(len(copies) == 1 for copies in calls.values()), "a tool call was published with different bytes"
     assert not any(view.contradicted for view in views.values()), "a reader was contradicted"
     assert _usage_first(broker), "a reader was told of an end before its usage was recorded"
     return Seen(
@@ -363,10 +412,17 @@ def look(world: World, power: Power) -> Seen:
         released=tuple(broker.values(RELEASED)),
         usage={key: frozenset(copies) for key, copies in usage.items()},
         prompts={key: frozenset(copies) for key, copies in prompts.items()},
+        calls={key: frozenset(copies) for key, copies in calls.items()},
         dead_letters=frozenset(_letter(raw).id for raw in broker.values(DEAD_LETTERS)),
-        journal={subject: len(rows) for subject, rows in replay_of(broker, JOURNAL, 0).rows.items()},
+        journal={subject: len(numbered) for subject, numbered in rows.items() if not is_thread(subject)},
+        transcripts={subject: _remembered(rows, subject) for subject in rows if is_thread(subject)},
         boundaries=tuple(power.passed),
     )
+
+
+def _remembered(rows: Mapping[str, Rows], subject: str) -> list[Entry]:
+    tenant, thread_id = subject.split("/")
+    return [replace(entry, at=0.0) for entry in entries_of(rows, ThreadKey(tenant, thread_id))]
 
 
 def _letter(raw: bytes) -> DeadLetter:

@@ -6,11 +6,23 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from processors import Answer, Deps, IncomingMessage, Manifest, Prompt, TurnContext
-from processors.outcomes import Approved, Derived, InputOutcome, OutputOutcome, PreOutcome, Proceeded
-from streams.gate import events, machine
+from processors import Answer, Deps, IncomingMessage, Manifest, Prompt, Reply, ToolCallCheck, TurnContext
+from processors.outcomes import (
+    Allowed,
+    Approved,
+    Derived,
+    InputOutcome,
+    Modified,
+    OutputOutcome,
+    PostOutcome,
+    PreOutcome,
+    Proceeded,
+    ToolOutcome,
+)
+from streams.gate import events
 from streams.gate.policy import Policy
 from streams.gate.state import Turn
+from streams.gate.work import RunInput, RunPre
 from streams.turns.chores import Chores
 from tests.memory.simtime import settled, simulate
 from tests.streams.turns.desks import NOW, a_desk, frame_source, key, source
@@ -51,7 +63,7 @@ class Slow:
         await self._run(answer, answer.context)
         return Approved(answer.text)
 
-    async def run_input(self, prompt: Prompt, context: TurnContext) -> InputOutcome:
+    async def run_input(self, prompt: Prompt, context: TurnContext, *, history: int = 0) -> InputOutcome:  # noqa: ARG002
         """Leave the prompt as it is, when told to."""
         await self._run(prompt, context)
         return Derived(prompt)
@@ -60,6 +72,21 @@ class Slow:
         """Let the message pass, when told to."""
         await self._run(incoming, incoming.context)
         return Proceeded(incoming.message)
+
+    async def run_governance(self, incoming: IncomingMessage) -> PreOutcome:
+        """Let the message pass, when told to."""
+        await self._run(incoming, incoming.context)
+        return Proceeded(incoming.message)
+
+    async def run_tool_rules(self, check: ToolCallCheck) -> ToolOutcome:
+        """Allow the call, when told to."""
+        await self._run(check, check.context)
+        return Allowed()
+
+    async def run_post(self, reply: Reply) -> PostOutcome:
+        """Leave the reply as it is, when told to."""
+        await self._run(reply, reply.context)
+        return Modified(reply.text)
 
 
 class Office:
@@ -180,7 +207,7 @@ def test_no_more_than_the_limit_run_at_once_and_the_rest_follow() -> None:
 
     async def test(office: Office) -> None:
         for number in range(4):
-            office.chores.reconcile(key(f"t{number}"), office.state, machine.RunInput(0))
+            office.chores.reconcile(key(f"t{number}"), office.state, RunInput(0))
         await settled()
         assert len(office.chains.seen) == 2
         for gate in list(office.chains.gates):
@@ -198,7 +225,7 @@ def test_a_run_that_waits_for_its_place_can_be_cancelled() -> None:
     async def test(office: Office) -> None:
         state = office.state
         for name in ("a", "b", "c"):
-            office.chores.reconcile(key(name), state, machine.RunInput(0))
+            office.chores.reconcile(key(name), state, RunInput(0))
         await settled()
         assert len(office.chains.seen) == 1
         office.chores.reconcile(key("b"), None, None)
@@ -245,8 +272,8 @@ def test_pre_and_input_runs_see_what_the_turn_has() -> None:
     """The message for the one, the prompt made of it for the other."""
 
     async def test(office: Office) -> None:
-        office.chores.reconcile(key("a"), office.state, machine.RunPre())
-        office.chores.reconcile(key("b"), office.state, machine.RunInput(0))
+        office.chores.reconcile(key("a"), office.state, RunPre())
+        office.chores.reconcile(key("b"), office.state, RunInput(0))
         await settled()
         incoming, prompt = office.chains.seen
         assert isinstance(incoming, IncomingMessage)
@@ -267,7 +294,7 @@ def test_work_before_anybody_listens_is_refused() -> None:
     async def main() -> None:
         office = Office()
         chores = Chores(office.chains, office.fatal.append, limit=1)
-        chores.reconcile(key(), office.state, machine.RunInput(0))
+        chores.reconcile(key(), office.state, RunInput(0))
         await settled()
         office.chains.gates[0].set_result(None)
         await settled()

@@ -43,8 +43,10 @@ def assert_same(seen: Seen, expected: Seen, where: str) -> None:
     assert seen.outcomes == expected.outcomes, where
     assert seen.usage.keys() == expected.usage.keys(), where
     assert seen.prompts.keys() == expected.prompts.keys(), where
+    assert seen.calls.keys() == expected.calls.keys(), where
     assert seen.dead_letters == expected.dead_letters, where
     assert seen.journal == expected.journal, where
+    assert seen.transcripts == expected.transcripts, where
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
@@ -54,6 +56,8 @@ def test_an_undisturbed_run_ends_every_turn_and_leaves_one_row_of_each(scenario:
     assert "open" not in seen.outcomes.values()
     assert set(seen.journal) == set(seen.outcomes)
     assert set(seen.journal.values()) == {1}
+    told = {said.turn_id for entries in seen.transcripts.values() for said in entries}
+    assert told <= {key.split("/")[-1] for key in seen.outcomes}
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "uncommitted"])

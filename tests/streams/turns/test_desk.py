@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from processors.outcomes import Approved, Proceeded, Refused
-from streams.gate import entries, events, machine
+from streams.gate import entries, events
 from streams.gate.policy import Policy
 from streams.gate.records import JournalError
 from streams.gate.state import Phase
+from streams.gate.work import RunOutput, RunPre
 from streams.turns.inputs import News
 from tests.streams.turns.desks import (
     NOW,
@@ -472,7 +473,7 @@ def test_closed_turns_expire_an_hour_after_the_idempotency_window() -> None:
     desk.take([source(turn())], NOW)
     desk.take(confirm(desk, desk.take([source(cancel(), 1)], NOW)), NOW)
     assert desk.expired(NOW + 3700) == []
-    assert desk.expired(NOW + 3701) == [key()]
+    assert desk.expired(NOW + 3701) == [str(key())]
     assert desk.expired(NOW + 3701) == []
     assert desk.done == {}
 
@@ -484,11 +485,11 @@ def test_work_is_what_the_turn_waits_for() -> None:
     """Nothing for unknown turns."""
     desk = a_desk(Policy(has_pre=True, mode="whole"))
     desk.take([source(turn())], NOW)
-    assert desk.work(key()) == machine.RunPre()
+    assert desk.work(key()) == RunPre()
     desk.take([News(key(), events.PreDone(Proceeded((TextPart(text="hi"),))))], NOW)
     assert desk.work(key()) is None
     desk.take([frame_source(0, text="one", **FINISH)], NOW)
-    assert desk.work(key()) == machine.RunOutput(0, 0, 3, final=True)
+    assert desk.work(key()) == RunOutput(0, 0, 3, final=True)
     assert desk.work(key("nobody")) is None
 
 

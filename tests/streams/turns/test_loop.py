@@ -13,6 +13,7 @@ from streams.gate.policy import Policy
 from streams.journal.keys import RowKey
 from streams.sources import Source
 from streams.turns.loop import PartitionLoop
+from streams.turns.threads import subject_of
 from tests.memory.ports import replay_of
 from tests.memory.power import Power
 from tests.memory.simtime import jump, settled, simulate
@@ -170,8 +171,8 @@ def test_usage_is_durable_before_the_end_is_sent_and_the_end_before_closed_is_jo
         trace = await bench.deliver(frame(0, text="one", finish_reason="stop"), topic=names.FRAMES)
         journal = [place for place, done in enumerate(trace) if done == f"durable {JOURNAL}"]
         assert position(trace, f"durable {USAGE}") < position(trace, f"send {RELEASED}", last=True)
-        assert position(trace, f"durable {RELEASED}", last=True) < journal[1]
-        assert len(journal) == 2 + 3, "the answer, `closed`, and three tombstones"
+        assert position(trace, f"durable {RELEASED}", last=True) < journal[2]
+        assert len(journal) == 3 + 3, "the answer, what the thread remembers, `closed`, and three tombstones"
         rows = [one.key for one in bench.broker.read(JOURNAL) if one.value is None]
         assert rows == [RowKey(str(key()), n, 0).encode() for n in range(3)]
 
@@ -321,14 +322,37 @@ def test_time_ends_turns_that_wait_too_long() -> None:
     on_a_bench(test, policy=Policy(idle_timeout_s=10))
 
 
+def test_ticks_do_not_heap_up_while_the_journal_is_slow() -> None:
+    """A broker that is away for minutes must not find a tick for every turn and quarter of a second afterwards."""
+
+    async def test(bench: Bench) -> None:
+        await bench.deliver(*(turn(f"t{number}", f"h{number}") for number in range(20)))
+        bench.process.producer.holding = True
+        await bench.deliver(frame(0, "t0", "h0", text="one"), topic=names.FRAMES)
+        await asyncio.sleep(300)
+        assert len(bench.loop._inbox) == 20, "one for each turn that is overdue"
+        bench.process.producer.holding = False
+        while bench.process.producer.deliver_next():
+            await settled()
+        await asyncio.sleep(1)
+        frames = [codec.decode(raw, names.RELEASED) for raw in bench.broker.values(RELEASED)]
+        assert [one.kind for one in frames].count("failed") == 20
+
+    on_a_bench(test, policy=Policy(idle_timeout_s=100))
+
+
 def test_closed_turns_leave_the_journal_when_they_expire() -> None:
-    """A day and an hour later nothing of them is left, and the request may come again."""
+    """A day and an hour later nothing of them is left, and the request may come again; a month later the thread goes."""
 
     async def test(bench: Bench) -> None:
         await bench.deliver(turn())
         await bench.deliver(cancel())
         assert {len(rows) for rows in replay_of(bench.broker, JOURNAL, 0).rows.values()} == {1}
         jump(25 * 3600)
+        await asyncio.sleep(61)
+        await settled()
+        assert set(replay_of(bench.broker, JOURNAL, 0).rows) == {subject_of(key().thread)}
+        jump(31 * 24 * 3600)
         await asyncio.sleep(61)
         await settled()
         assert replay_of(bench.broker, JOURNAL, 0).rows == {}

@@ -62,3 +62,35 @@ def test_who_asks_several_times_at_once_is_answered_once() -> None:
         running.cancel()
 
     simulate(main())
+
+
+class _BusyReader(MemoryReader):
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker)
+        self.let_go = asyncio.Event()
+
+    async def fetch(self, topic: str, partition: int, offset: int) -> bytes | None:
+        await self.let_go.wait()
+        return await super().fetch(topic, partition, offset)
+
+
+def test_who_asks_again_and_again_while_another_is_served_is_answered_once_more() -> None:
+    """Reading back is slow, and what waits for it must not grow with how often it is asked for."""
+
+    async def main() -> None:
+        broker = Broker()
+        broker.append(RELEASED, 0, b"k", b"the end")
+        reader = _BusyReader(broker)
+        repeater = Repeater(0, NAMES, MemoryProducer(broker, Power()), reader)
+        running = asyncio.create_task(repeater.run())
+        for _ in range(50):
+            repeater.put([(key(), done(0))])
+            await settled()
+        reader.let_go.set()
+        await settled()
+        assert broker.values(RELEASED) == [b"the end"] * 3, (
+            "its own, the one that was under way, and one for all others"
+        )
+        running.cancel()
+
+    simulate(main())

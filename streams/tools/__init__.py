@@ -1,0 +1,1 @@
+"""How tools are called: the operator's functions in processes of their own, each call under its limit."""

@@ -1,0 +1,177 @@
+"""The threads of one partition: what each remembers, which rows say so, and what a new turn's model is told of it.
+
+Pure planning, as in `desk`: rows returned here are already counted, so whoever gets them must journal them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streams.gate.state import Turn
+from streams.gate.transcript import Entry, Row, entry_of, read, rows_of
+from streams.journal.replay import Rows
+from streams.journal.writer import Row as JournalRow
+from topics.content import Message
+from topics.ids import ThreadKey, TurnKey
+
+#: Chooses what of a conversation rides along: pure, the newest messages, oldest first.
+Window = Callable[[tuple[Message, ...]], tuple[Message, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSettings:
+    """How much is remembered, and told. Times in seconds, sizes in bytes of JSON.
+
+    A thread keeps its last `max_turns` turns in at most `max_bytes`, for `retention_s` after the last of them. Of these
+    the model is told what `window` chooses, or the one that `windows` names for the turn's agent, at most
+    `max_told_bytes` of it.
+    """
+
+    window: Window | None = None
+    windows: Mapping[str, Window] = field(default_factory=dict)
+    max_turns: int = 200
+    max_bytes: int = 1024 * 1024
+    max_told_bytes: int = 256 * 1024
+    max_row_bytes: int = 900 * 1024
+    retention_s: float = 30 * 86_400.0
+
+
+@dataclass(slots=True)
+class _Remembered:
+    """One turn of a thread: its rows are numbered from `first` on."""
+
+    entry: Entry
+    first: int
+    size: int
+
+
+@dataclass(slots=True)
+class _Thread:
+    turns: list[_Remembered] = field(default_factory=list)
+    unfinished: list[Row] = field(default_factory=list)
+    next_n: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """Rows of `subject` before number `keep_from` can go: the thread has outgrown them."""
+
+    subject: str
+    keep_from: int
+
+
+def subject_of(thread: ThreadKey) -> str:
+    """Return the journal's subject for a thread: two parts where a turn's has three."""
+    return f"{thread.tenant}/{thread.thread_id}"
+
+
+def is_thread(subject: str) -> bool:
+    """Return whether a subject of the journal is a thread."""
+    return subject.count("/") == 1
+
+
+class Threads:
+    """What the threads of one partition remember."""
+
+    def __init__(self, settings: ThreadSettings | None = None) -> None:
+        self._settings = settings or ThreadSettings()
+        self._threads: dict[str, _Thread] = {}
+
+    def __len__(self) -> int:
+        return len(self._threads)
+
+    def restore(self, rows: Mapping[str, Rows]) -> None:
+        """Take over what the journal says of the threads.
+
+        Raises:
+            JournalError: a row cannot be read.
+        """
+        for subject, numbered in rows.items():
+            thread = _Thread()
+            for n, (_, value) in sorted(numbered.items()):
+                thread.next_n = n
+                self._note(thread, Row.decode(value), len(value))
+            self._threads[subject] = thread
+
+    def history(self, turn: TurnKey, agent: str) -> tuple[Message, ...]:
+        """Return what the model of `turn`, as `agent`, is told of those before it: answered turns, oldest first."""
+        thread = self._threads.get(subject_of(turn.thread))
+        if thread is None:
+            return ()
+        told: list[tuple[Message, ...]] = []
+        size = 0
+        for one in reversed(thread.turns):
+            if not one.entry.answered or one.entry.turn_id == turn.turn_id:
+                continue
+            size += one.size
+            if size > self._settings.max_told_bytes:
+                break
+            told.append(one.entry.messages)
+        messages = tuple(message for turn in reversed(told) for message in turn)
+        window = self._settings.windows.get(agent, self._settings.window)
+        return window(messages) if window is not None else messages
+
+    def seen_at(self, key: ThreadKey) -> tuple[float, ...]:
+        """Return when the thread's turns ended, in epoch seconds, oldest first."""
+        thread = self._threads.get(subject_of(key))
+        return tuple(one.entry.at for one in thread.turns) if thread is not None else ()
+
+    def remember(self, turn: Turn) -> tuple[list[JournalRow], list[Trim]]:
+        """Return the rows that are still to be journaled of a turn that is over, and what its thread can forget."""
+        entry = entry_of(turn)
+        if entry is None:
+            return [], []
+        subject = subject_of(turn.key.thread)
+        thread = self._threads.setdefault(subject, _Thread())
+        if thread.turns and (thread.turns[-1].entry.turn_id, thread.turns[-1].entry.at) == (entry.turn_id, entry.at):
+            return [], []
+        made: list[JournalRow] = []
+        for row in rows_of(entry, self._settings.max_row_bytes)[len(thread.unfinished) :]:
+            value = row.encode()
+            made.append(JournalRow(subject, thread.next_n, value))
+            self._note(thread, row, len(value))
+        return made, self._trim(subject, thread)
+
+    def expired(self, now: float) -> list[str]:
+        """Forget threads in which nothing was said for too long, and return their subjects."""
+        limit = now - self._settings.retention_s
+        old = [name for name, thread in self._threads.items() if thread.turns and thread.turns[-1].entry.at < limit]
+        for name in old:
+            del self._threads[name]
+        return old
+
+    def _note(self, thread: _Thread, row: Row, size: int) -> None:
+        if thread.unfinished and thread.unfinished[-1].turn_id != row.turn_id:
+            thread.unfinished = []
+        thread.unfinished.append(row)
+        thread.next_n += 1
+        if row.last:
+            for entry in read(thread.unfinished):
+                first = thread.next_n - len(thread.unfinished)
+                thread.turns.append(_Remembered(entry, first, size + _sizes(thread.unfinished[:-1])))
+            thread.unfinished = []
+
+    def _trim(self, subject: str, thread: _Thread) -> list[Trim]:
+        settings = self._settings
+        kept, size = 0, 0
+        for one in reversed(thread.turns):
+            size += one.size
+            if kept and (kept >= settings.max_turns or size > settings.max_bytes):
+                break
+            kept += 1
+        gone = len(thread.turns) - kept
+        if not gone:
+            return []
+        thread.turns = thread.turns[gone:]
+        return [Trim(subject, thread.turns[0].first)]
+
+
+def _sizes(rows: Iterable[Row]) -> int:
+    return sum(len(row.encode()) for row in rows)
+
+
+def entries_of(rows: Mapping[str, Rows], thread: ThreadKey) -> Sequence[Entry]:
+    """Return what the journal's `rows` say of one thread, for whoever only reads."""
+    numbered = rows.get(subject_of(thread), {})
+    return read(Row.decode(value) for _, (_, value) in sorted(numbered.items()))
