@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from topics.content import FilePart, ImagePart, Message, Part, Prompt, TextPart, ToolCall, ToolDefinition, User
+from topics.content import FilePart, ImagePart, Message, Part, Prompt, TextPart, ToolCall, ToolDefinition, Usage, User
 
 __all__ = [
     "Answer",
@@ -26,6 +26,7 @@ __all__ = [
     "ToolCallCheck",
     "ToolDefinition",
     "TurnContext",
+    "Usage",
     "User",
     "text_of",
 ]

@@ -18,6 +18,7 @@ from processors.builtin.own_patterns import patterns
 from processors.builtin.pem import pem_blocks
 from processors.builtin.phones import phones
 from processors.builtin.profanity import profanity
+from processors.builtin.rate_limit import rate_limit
 from processors.builtin.redaction import redact
 from processors.builtin.sql_gate import sql_gate
 from processors.builtin.thinking import strip_thinking
@@ -38,6 +39,7 @@ __all__ = [
     "pem_blocks",
     "phones",
     "profanity",
+    "rate_limit",
     "redact",
     "sql_gate",
     "strip_thinking",
