@@ -88,7 +88,9 @@ def test_who_asks_again_and_again_while_another_is_served_is_answered_once_more(
             await settled()
         reader.let_go.set()
         await settled()
-        assert broker.values(RELEASED) == [b"the end"] * 3, "its own, the one that was under way, and one for all others"
+        assert broker.values(RELEASED) == [b"the end"] * 3, (
+            "its own, the one that was under way, and one for all others"
+        )
         running.cancel()
 
     simulate(main())
