@@ -7,7 +7,7 @@
     at the end      Markdown becomes WhatsApp's own marks, long replies are cut, and a line says who wrote them
 
 turngate up --model script --deps examples.support_desk:deps
-turngate send "What did I pay for last?" --agent support --script examples/support_answer.jsonl
+turngate send "What did I pay for last?" --agent support --user ann --script examples/support_answer.jsonl
 
 A real model needs no script. `SUPPORT_DESK_MODERATION_URL=https://host/v1` switches moderation on.
 """
