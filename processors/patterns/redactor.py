@@ -271,6 +271,11 @@ class Redactor:
         """Return a scanner for one answer."""
         return RedactingScanner(self._ready, self._placeholders())
 
+    def reader(self) -> Callable[[str], tuple[str, int]]:
+        """Return what redacts one text after another, and says how much it replaced: equal findings get equal numbers."""
+        placeholders = self._placeholders()
+        return lambda text: self._redact(text, placeholders)
+
     def _redact(self, text: str, placeholders: Placeholders) -> tuple[str, int]:
         """Return a text with everything found in it replaced, and how much that was."""
         scanner = RedactingScanner(self._ready, placeholders)

@@ -30,7 +30,7 @@ from topics.names import Names
 log = logging.getLogger(__name__)
 
 #: What models are told of a thread where the operator says nothing about it.
-_HISTORY = LastMessages(40)
+HISTORY = LastMessages(40)
 
 
 async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
@@ -69,7 +69,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
             on_busy=settings.on_busy,
             idempotency_window_s=settings.idempotency_window_s,
             threads=ThreadSettings(
-                window=manifest.history or (None if manifest.own_history else _HISTORY),
+                window=manifest.history or (None if manifest.own_history else HISTORY),
                 windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
                 retention_s=settings.thread_retention_s,
             ),
