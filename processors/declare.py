@@ -1,4 +1,4 @@
-"""How a processor is declared: its decorators, and the one description that everything else works with.
+"""How a processor is declared: its decorators, and whatever else may stand in a list of them.
 
 The decorators of governance are in `processors.rules`.
 
@@ -13,121 +13,63 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from processors.checks import MAX_NAME, is_name, is_number
+from processors.declaration import (
+    CONTROL_TIMEOUT_S,
+    CONTROLS,
+    KINDS,
+    LABELS,
+    PRIORITY,
+    TIMEOUT_S,
+    Declaration,
+    Deriving,
+    Incremental,
+    Kind,
+    OnFailure,
+    Processor,
+    decorator_of,
+    default_timeout,
+    list_of,
+)
 from processors.errors import DeclarationError
 from processors.scanner import OpenScanner
 
-Kind: TypeAlias = Literal["governance", "pre", "input", "tool_rule", "output", "post"]
-#: What derives a prompt before the input processors see it. At most one of each, and declared without a decorator.
-Deriving: TypeAlias = Literal["history", "prompt_builder"]
-OnFailure: TypeAlias = Literal["skip", "fail", "block"]
-
-KINDS: tuple[Kind, ...] = ("governance", "pre", "input", "output", "tool_rule", "post")
-#: The kinds that are controls: they apply to every agent, and their failure fails the turn.
-CONTROLS: frozenset[Kind] = frozenset({"governance", "input", "output", "tool_rule"})
-#: What errors call a member of each kind.
-LABELS: Mapping[Kind | Deriving, str] = MappingProxyType(
-    {
-        "governance": "message rule",
-        "pre": "pre-processor",
-        "input": "input processor",
-        "output": "output processor",
-        "tool_rule": "tool rule",
-        "post": "post-processor",
-        "history": "history",
-        "prompt_builder": "prompt builder",
-    }
-)
-ON_FAILURE: tuple[OnFailure, ...] = ("skip", "fail", "block")
-
-CONTROL_TIMEOUT_S = 30.0
-TIMEOUT_S = 180.0
-PRIORITY = 100.0
+__all__ = [
+    "CONTROLS",
+    "CONTROL_TIMEOUT_S",
+    "KINDS",
+    "LABELS",
+    "PRIORITY",
+    "TIMEOUT_S",
+    "Declaration",
+    "Deriving",
+    "F",
+    "Incremental",
+    "Kind",
+    "OnFailure",
+    "Processor",
+    "as_deriving",
+    "as_processor",
+    "carried",
+    "declaring",
+    "decorator_of",
+    "default_timeout",
+    "described",
+    "input_processor",
+    "list_of",
+    "output_processor",
+    "post_processor",
+    "pre_processor",
+]
 
 _CARRIED = "__turngate_declaration__"
 _METHODS = ("process", "execute")
-_SCOPED = ("pre", "post")
 _DIGEST_CHARS = 12
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class Incremental:
-    """The output processor can judge a text before it is complete.
-
-    What it answers for a longer text repeats what it answered for a shorter one, but for the last `lookback_chars`
-    characters of that answer: those are held back until more has come. 0 holds back nothing.
-    """
-
-    lookback_chars: int = 64
-
-    def __post_init__(self) -> None:
-        if type(self.lookback_chars) is not int or self.lookback_chars < 0:
-            raise DeclarationError("Incremental: lookback_chars must be an int, 0 or more")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Declaration:
-    """All there is to know about a processor but its code. Can be sent to another process.
-
-    `timeout_s` is the limit of one run in seconds. `priority`, `on_failure` and `agents` (None is all) concern pre- and
-    post-processors only, `incremental` and `scans` (it offers a scanner) output processors only. `linear_time` vouches for
-    that scanner: it may run where nothing could interrupt it.
-    """
-
-    kind: Kind | Deriving
-    name: str
-    version: str = "0"
-    is_async: bool = False
-    timeout_s: float = TIMEOUT_S
-    priority: float = PRIORITY
-    on_failure: OnFailure = "skip"
-    incremental: Incremental | None = None
-    agents: tuple[str, ...] | None = None
-    scans: bool = False
-    linear_time: bool = False
-
-    def __post_init__(self) -> None:
-        problem = _problem(self)
-        if problem is not None:
-            raise DeclarationError(f"{LABELS.get(self.kind, self.kind)} {self.name!r}: {problem}")
-
-    def applies_to(self, agent: str) -> bool:
-        """Tell whether the processor runs in turns of `agent`."""
-        return self.agents is None or agent in self.agents
-
-
-@dataclass(frozen=True, kw_only=True)
-class Processor(Declaration):
-    """A processor ready to run: `call(subject, context)` returns its answer, or an awaitable of it if `is_async`.
-
-    `open_scanner`, where there is one, opens a scanner for one answer (`processors.scanner`).
-    """
-
-    call: Callable[[Any, Any], Any] = field(compare=False, repr=False)
-    open_scanner: OpenScanner | None = field(default=None, compare=False, repr=False)
-
-    def declaration(self) -> Declaration:
-        """Return what is declared, without the code."""
-        return Declaration(
-            kind=self.kind,
-            name=self.name,
-            version=self.version,
-            is_async=self.is_async,
-            timeout_s=self.timeout_s,
-            priority=self.priority,
-            on_failure=self.on_failure,
-            incremental=self.incremental,
-            agents=self.agents,
-            scans=self.scans,
-            linear_time=self.linear_time,
-        )
 
 
 def pre_processor(
@@ -257,20 +199,6 @@ def carried(member: object) -> Processor | None:
     return found if isinstance(found, Processor) else None
 
 
-def list_of(kind: Kind | Deriving) -> str:
-    """Return the argument of `Deps` that takes members of `kind`."""
-    if kind in ("governance", "tool_rule"):
-        return "governance"
-    return kind if kind in ("history", "prompt_builder") else f"{kind}_processors"
-
-
-def decorator_of(kind: Kind) -> str:
-    """Return the name of the decorator that declares members of `kind`."""
-    if kind == "governance":
-        return "message_rule"
-    return kind if kind == "tool_rule" else f"{kind}_processor"
-
-
 def as_deriving(kind: Deriving, function: Callable[..., Any]) -> Processor:
     """Return the description of a function of the operator's that derives a prompt: it is in no list, and named by kind.
 
@@ -373,11 +301,6 @@ def described(
     )
 
 
-def default_timeout(kind: Kind) -> float:
-    """Return the limit of a processor that names none, in seconds: short for what runs on every model call."""
-    return CONTROL_TIMEOUT_S if kind in ("input", "output") else TIMEOUT_S
-
-
 def _agents(agents: Iterable[str] | None) -> tuple[str, ...] | None:
     """Return the names of agents in a fixed order; a bare text would otherwise be taken for its letters."""
     if agents is None:
@@ -422,34 +345,3 @@ def _digest(source: object) -> str:
     except (OSError, TypeError):
         return "0"
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:_DIGEST_CHARS]
-
-
-def _problem(declared: Declaration) -> str | None:
-    """Return what is wrong with a declaration, or None."""
-    scoped = declared.kind in _SCOPED
-    checks: tuple[tuple[bool, str], ...] = (
-        (declared.kind in LABELS, f"the kind must be one of {', '.join(KINDS)}"),
-        (is_name(declared.name), f"the name must be a text of 1 to {MAX_NAME} printable characters"),
-        (is_name(declared.version), f"the version must be a text of 1 to {MAX_NAME} printable characters"),
-        (is_number(declared.timeout_s) and declared.timeout_s > 0, "timeout_s must be a number of seconds above 0"),
-        (is_number(declared.priority), "priority must be a finite number"),
-        (declared.on_failure in ON_FAILURE, f"on_failure must be one of {', '.join(ON_FAILURE)}"),
-        (
-            declared.agents is None or all(isinstance(agent, str) for agent in declared.agents),
-            "agents must be a list of names, or None for all",
-        ),
-        (
-            declared.incremental is None or isinstance(declared.incremental, Incremental),
-            "incremental must be Incremental(...) or None",
-        ),
-        (declared.incremental is None or declared.kind == "output", "only output processors can be incremental"),
-        (not declared.scans or declared.kind == "output", "only output processors can scan"),
-        (isinstance(declared.linear_time, bool), "linear_time must be True or False"),
-        (not declared.linear_time or declared.scans, "linear_time is said of a scanner: give it open_scanner as well"),
-        (scoped or declared.agents is None, "a control applies to every agent and cannot be scoped"),
-        (
-            scoped or declared.on_failure == "skip",
-            "on_failure has no place on a control: its failure always fails the turn",
-        ),
-    )
-    return next((problem for right, problem in checks if not right), None)

@@ -17,7 +17,7 @@ MAX_STEPS = 8
 
 def with_chains(base: Policy, manifest: Manifest) -> Policy:
     """Return `base` with what follows from the declared chains, agents and tools."""
-    controls = (*manifest.governance, *manifest.tool_rule, *manifest.input, *manifest.output)
+    controls = (*manifest.governance, *manifest.tool_rule, *manifest.derivation, *manifest.input, *manifest.output)
     tools = {spec.definition.name: spec for spec in manifest.tools}
     return replace(
         base,

@@ -236,11 +236,15 @@ class CompletedFrame(ReleasedRecord):
 
 
 class BlockedFrame(ReleasedRecord):
-    """A pre-processor answered in place of the model: `response` is the reply."""
+    """A processor answered in place of the model: `response` is the reply.
+
+    With `final` delivery a block that gives no reply has an empty one, and `code` says that this is what it is.
+    """
 
     kind: Literal["blocked"] = "blocked"
     response: Text
     processor: str
+    code: Literal["preprocessor_blocked"] | None = None
 
 
 class RejectedFrame(ReleasedRecord):

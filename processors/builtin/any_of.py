@@ -43,6 +43,7 @@ class AnyOf:
         self._formats = [(one, re.compile(one.pattern + behind)) for one in formats]
         self._starts = re.compile(together)
         self._open = Pattern(together)
+        self.watched = self._open.parsed
 
     def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:  # noqa: ARG002 - part of the protocol
         """Yield what is found at `start` or later, from left to right, none over another."""

@@ -11,13 +11,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
 
-from processors.patterns import Span
+from processors.patterns import Pattern, Span
 
 
 class Walker(ABC):
-    """Tries every place at which `starts` matches; nothing it finds is longer than `longest` characters."""
+    """Tries every place at which `starts` matches; nothing it finds is longer than `longest` characters.
 
-    def __init__(self, starts: str, longest: int) -> None:
+    `first` is the class of the characters that its findings begin with.
+    """
+
+    def __init__(self, starts: str, first: str, longest: int) -> None:
+        self.watched = Pattern(first).parsed
         self._starts = re.compile(starts)
         self._longest = longest
 
@@ -77,7 +81,7 @@ class Grouped(Walker):
         most: int,
         alone: bool = True,
     ) -> None:
-        super().__init__(f"{before}{characters}", most * (gap + 1))
+        super().__init__(f"{before}{characters}", characters, most * (gap + 1))
         self._shape = re.compile(f"(?:{characters}{separators}{{0,{gap}}}){{1,{most}}}")
         self._character = re.compile(characters)
         self._lengths = lengths

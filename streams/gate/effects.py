@@ -18,6 +18,7 @@ import orjson
 from processors.outcomes import Report
 from streams.gate import entries, machine, steps
 from streams.gate.costs import added, estimated
+from streams.gate.decisions import decision_of
 from streams.gate.prompts import model_of, prompt_of
 from streams.gate.records import JournalRecord
 from streams.gate.release import pieces
@@ -31,7 +32,6 @@ from topics.records import (
     CancelCall,
     CancelledFrame,
     CompletedFrame,
-    Decision,
     FailedFrame,
     PostprocessCompleteFrame,
     Record,
@@ -43,8 +43,12 @@ from topics.records import (
     UsageRecord,
 )
 from topics.records import Phase as PhaseName
+from topics.trusted import like
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
+
+#: What every text frame is made like: most records publish one.
+_TEXT = TextFrame(thread_id="thread", turn_id="turn", text="")
 
 CallEnd = Literal["completed", "rejected", "failed", "cancelled"]
 
@@ -126,7 +130,12 @@ class _Effects:
     def _seen(self, entry: entries.PreProcessed) -> Iterator[Publish]:
         yield from self._decisions("governance" if isinstance(entry, entries.Governed) else "pre", entry.reports)
         if entry.blocked_by is not None:
-            yield self._released(BlockedFrame(**self._ids(), response=entry.response, processor=entry.blocked_by))
+            yield self._blocked(entry.blocked_by, entry.response)
+
+    def _blocked(self, processor: str, response: str) -> Publish:
+        unsaid = not response and self.turn.request.delivery == "final"
+        code: Literal["preprocessor_blocked"] | None = "preprocessor_blocked" if unsaid else None
+        return self._released(BlockedFrame(**self._ids(), response=response, processor=processor, code=code))
 
     def _asks_the_model(self, entry: entries.AnyEntry) -> bool:
         """Whether a model call begins with this record: nearly all `llm` records are about one that goes on."""
@@ -214,7 +223,8 @@ class _Effects:
                     partition=after.partition,
                     call=call,
                     agent=request.agent,
-                    deadline_at=after.deadline_at,
+                    user=request.user,
+                    deadline_at=min(after.deadline_at, after.progress_at + steps.patience_s(after, [call])),
                 ),
             )
 
@@ -223,7 +233,7 @@ class _Effects:
         if entry.rejected is not None:
             yield self._released(RejectedFrame(**self._ids(), processor=entry.rejected.processor))
         elif entry.blocked_by is not None:
-            yield self._released(BlockedFrame(**self._ids(), response=entry.response, processor=entry.blocked_by))
+            yield self._blocked(entry.blocked_by, entry.response)
         else:
             if entry.text is not None and self.turn.request.delivery == "stream":
                 yield self._released(PostprocessCompleteFrame(**{**self._ids(), "offset": 0}, text=entry.text))
@@ -303,29 +313,12 @@ class _Effects:
 
     def _frames(self, text: str, offset: int) -> Iterator[Publish]:
         for piece in pieces(text, self.max_bytes):
-            yield self._released(TextFrame(**{**self._ids(), "offset": offset}, text=piece))
+            yield self._released(like(_TEXT, **{**self._ids(), "offset": offset}, text=piece))
             offset += len(piece)
 
     def _decisions(self, phase: PhaseName | None, reports: Iterable[Report]) -> Iterator[Publish]:
         for report in reports:
-            yield Publish(
-                names.DECISIONS,
-                Decision(
-                    **self._turn_ids(),
-                    step=self.turn.step,
-                    attempt=self.turn.attempt,
-                    phase=phase or "output",
-                    processor=report.processor,
-                    version=report.version,
-                    verdict=report.verdict,
-                    changes=report.changes,
-                    time_ms=report.time_ms,
-                    error=report.error,
-                    reason=report.reason,
-                    metadata=report.metadata,
-                    at=self.record.at,
-                ),
-            )
+            yield Publish(names.DECISIONS, decision_of(self.turn, phase or "output", report, self.record.at))
 
     def _released(self, frame: TerminalFrame | TextFrame | ResetFrame | PostprocessCompleteFrame) -> Publish:
         return Publish(names.RELEASED_FRAMES, frame)

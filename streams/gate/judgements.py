@@ -44,7 +44,7 @@ def _message_seen(
 ) -> AnyEntry:
     metadata = {**turn.metadata, **outcome.metadata}
     if isinstance(outcome, Blocked):
-        response = outcome.response or policy.reply_in(turn.request.channel)
+        response = outcome.response or _default_reply(turn, policy)
         return kind(metadata=metadata, blocked_by=outcome.processor, response=response, reports=outcome.reports)
     changed = outcome.message if outcome.message != turn.message else None
     if changed is not None:
@@ -52,6 +52,11 @@ def _message_seen(
         if too_long is not None:
             return too_long
     return kind(message=changed, metadata=metadata, reports=outcome.reports)
+
+
+def _default_reply(turn: Turn, policy: Policy) -> str:
+    """Return the reply of a block that gives none: the channel's, where there is somebody to read it as it comes."""
+    return policy.reply_in(turn.request.channel) if turn.request.delivery == "stream" else ""
 
 
 def input_done(turn: Turn, event: events.InputDone, policy: Policy) -> AnyEntry:
@@ -146,7 +151,7 @@ def post_done(turn: Turn, event: events.PostDone, policy: Policy) -> AnyEntry:
             changed = text if text != turn.text else None
             return entries.PostProcessed(text=changed, metadata=metadata, reports=reports)
         case Blocked(processor=processor, response=response, metadata=metadata, reports=reports):
-            response = response or policy.reply_in(turn.request.channel)
+            response = response or _default_reply(turn, policy)
             return entries.PostProcessed(metadata=metadata, blocked_by=processor, response=response, reports=reports)
         case Refused(processor=processor, reason=reason, reports=reports):
             rejection = entries.Rejection(processor=processor, reason=reason)

@@ -225,7 +225,7 @@ def wake_at(turn: Turn, policy: Policy, listening_since: float = 0.0) -> float:
         case Phase.WAITING:
             due = min(due, turn.attempts.retry_at or 0.0)
         case Phase.TOOLS:
-            due = min(due, max(turn.progress_at, listening_since) + steps.patience_s(turn, policy))
+            due = min(due, max(turn.progress_at, listening_since) + steps.patience_s(turn, steps.pending(turn)))
         case Phase.POST if turn.request.delivery == "stream":
             due = min(due, turn.progress_at + policy.post_budget_s)
         case _:

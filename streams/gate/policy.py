@@ -25,9 +25,9 @@ class Policy:
     `max_attempts` counts the first, for each model: the one asked for, then `fallback_models` in order. A provider that
     asks for more than `max_retry_wait_s` of patience counts as failed.
 
-    Tools get `tool_grace_s` beyond their own limit to report that they ran out of it. `post_budget_s` is how long a
-    reader who has the streamed reply waits for its final version. `channel_defaults` are the replies of a block that gives
-    none, `default_reply` the one for other channels, `budget_reply` that of a turn whose token budget is used up.
+    `post_budget_s` is how long a reader who has the streamed reply waits for its final version. `channel_defaults` are the
+    replies of a block that gives none, `default_reply` the one for other channels, `budget_reply` that of a turn whose
+    token budget is used up.
     """
 
     mode: Mode = "live"
@@ -48,7 +48,6 @@ class Policy:
     turn_timeout_s: float = 600.0
     idle_timeout_s: float = 120.0
     gap_timeout_s: float = 30.0
-    tool_grace_s: float = 10.0
     post_budget_s: float = 10.0
     max_answer_chars: int = 2_000_000
     max_tool_call_bytes: int = 256 * 1024

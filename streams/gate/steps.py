@@ -15,6 +15,10 @@ from streams.gate.state import Answer, Attempts, Phase, Turn
 from topics.content import Message, ToolCall
 from topics.records import ToolResult
 
+#: What tools get beyond their own limit, in seconds, to report that they ran out of it.
+GRACE_S = 10.0
+#: The longest id of a tool call: it is part of a journal's keys.
+_MAX_ID_CHARS = 200
 #: Answers that were cut off: what they ask tools for may be cut off too.
 _CUT_OFF = frozenset({"length", "content_filter"})
 
@@ -27,14 +31,15 @@ _TOO_LARGE = "the tool's answer is too large"
 def to_run(turn: Turn, calls: Sequence[ToolCall], finish_reason: str | None) -> tuple[ToolCall, ...]:
     """Return the calls that are to be run now that the step's answer passed: none if it ends the turn.
 
-    Each gets an id of its own where the model gave it none, or one twice.
+    Each gets an id of its own where the model gave it none, one twice, or one without end.
     """
     if not turn.runs_tools or finish_reason in _CUT_OFF:
         return ()
     known: set[str] = set()
     named: list[ToolCall] = []
     for index, call in enumerate(calls):
-        own = call.id if call.id and call.id not in known else f"call-{turn.step}-{index}"
+        usable = call.id and call.id not in known and len(call.id) <= _MAX_ID_CHARS
+        own = call.id if usable else f"call-{turn.step}-{index}"
         known.add(own)
         named.append(call if own == call.id else call.model_copy(update={"id": own}))
     return tuple(named)
@@ -138,11 +143,11 @@ def timed_out(turn: Turn) -> AnyEntry:
     return entries.ToolsReturned(step=turn.step, results=late)
 
 
-def patience_s(turn: Turn, policy: Policy) -> float:
-    """Return how long, in seconds, the calls that are under way may take."""
+def patience_s(turn: Turn, calls: Sequence[ToolCall]) -> float:
+    """Return how long, in seconds, `calls` may take."""
     persona = turn.started.persona
-    limits = [persona.timeouts.get(call.name, 0.0) for call in pending(turn)] if persona else []
-    return max(limits, default=0.0) + policy.tool_grace_s
+    limits = [persona.timeouts.get(call.name, 0.0) for call in calls] if persona else []
+    return max(limits, default=0.0) + GRACE_S
 
 
 def cannot_begin(turn: Turn, policy: Policy, *, afford: bool) -> entries.Failed | None:

@@ -30,7 +30,7 @@ from topics.names import Names
 log = logging.getLogger(__name__)
 
 #: What models are told of a thread where the operator says nothing about it.
-_HISTORY = LastMessages(40)
+HISTORY = LastMessages(40)
 
 
 async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
@@ -69,7 +69,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
             on_busy=settings.on_busy,
             idempotency_window_s=settings.idempotency_window_s,
             threads=ThreadSettings(
-                window=manifest.history or (None if manifest.own_history else _HISTORY),
+                window=manifest.history or (None if manifest.own_history else HISTORY),
                 windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
                 retention_s=settings.thread_retention_s,
             ),
@@ -118,6 +118,7 @@ def policy(settings: Settings, manifest: Manifest) -> Policy:
         gap_timeout_s=settings.gap_timeout_s,
         post_budget_s=settings.post_budget_s,
         max_answer_chars=settings.max_answer_chars,
+        max_tool_result_bytes=settings.max_tool_result_bytes,
         default_reply=settings.default_reply,
         budget_reply=settings.budget_reply,
         channel_defaults=settings.channel_replies,

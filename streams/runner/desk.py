@@ -95,17 +95,13 @@ class CallDesk(Generic[R]):
         except WireError as exc:
             plan.refused.append(Refused(source, type(exc).__name__, str(exc), codec.identify(source.value)))
             return
-        if request.partition != source.partition:
-            # Its frames would go where nobody waits for them, or where there is no partition at all.
-            reason = f"the prompt names partition {request.partition} and is in {source.partition}: give its own"
-            plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
-            return
         call = CallKey.of(request)
         if len(call.call_id or "") > MAX_CALL_ID_CHARS:
             reason = f"the id of the tool call is longer than {MAX_CALL_ID_CHARS} characters: give it a shorter one"
             plan.refused.append(Refused(source, "RecordTooLargeError", reason, request.turn))
         elif request.partition != source.partition:
-            reason = "the record names another partition than it is in: write it to the one that it names"
+            # Its answer would go where nobody waits for it, or where there is no partition at all.
+            reason = f"the record names partition {request.partition} and is in {source.partition}: give its own"
             plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
         elif call not in self._ended_at and replace(call, call_id=None) not in self._ended_at:
             self._ended_at[call] = None

@@ -112,6 +112,7 @@ class Desk:
         self.turns: dict[TurnKey, Turn] = {}
         self.done: dict[TurnKey, Done] = {}
         self._threads: dict[ThreadKey, deque[TurnKey]] = {}
+        self._asked_again: dict[TurnKey, None] = {}
         self._confirmed: dict[TurnKey, int] = {}
         self.threads = Threads(settings.threads)
         self._open_scanner = open_scanner
@@ -310,6 +311,9 @@ class Desk:
     def _submit(self, request: TurnRequest, source: Source, now: float, plan: Plan) -> None:
         key = request.turn
         if key in self.turns:
+            if self.turns[key].over:
+                # Its end may have been told before this caller began to listen.
+                self._asked_again[key] = None
             return
         if key in self.done:
             plan.repeats.append((key, self.done[key]))
@@ -413,6 +417,9 @@ class Desk:
         partition, offset = turn.closed_at or (turn.partition, -1)
         self.done[key] = Done(turn.outcome or "", partition, offset, now)
         plan.closed.append(key)
+        if key in self._asked_again:
+            del self._asked_again[key]
+            plan.repeats.append((key, self.done[key]))
         del self.turns[key], self._confirmed[key]
         self._scans.pop(key, None)
         queue = self._threads[key.thread]

@@ -10,7 +10,23 @@ from tests.architecture.sources import PACKAGES, Module, importers, modules
 IMPURE = frozenset(
     {"asyncio", "time", "random", "secrets", "uuid", "os", "socket", "threading", "subprocess", "signal", "datetime"}
 )
-PURE_PROCESSORS = {f"processors.{name}" for name in ("contracts", "verdicts", "outcomes", "policy", "chain", "scanner")}
+PURE_PROCESSORS = {
+    f"processors.{name}"
+    for name in (
+        "agents",
+        "budgets",
+        "chain",
+        "contracts",
+        "declaration",
+        "history",
+        "manifest",
+        "message_chains",
+        "outcomes",
+        "policy",
+        "scanner",
+        "verdicts",
+    )
+}
 #: What decides whether a provider is called, and by which clock it does is its caller's business.
 PURE_MODELS = {f"streams.models.{name}" for name in ("asked", "breaker", "budget", "guard")}
 

@@ -14,15 +14,18 @@ from processors import (
     IncomingMessage,
     Incremental,
     Message,
+    ModifiedResponse,
     Part,
     Pass,
     Proceed,
     Prompt,
     Reject,
     Replace,
+    Reply,
     TextPart,
     input_processor,
     output_processor,
+    post_processor,
     pre_processor,
 )
 from processors.builtin import sql_gate
@@ -44,6 +47,27 @@ def input_deps(case: Case) -> Deps:
 def pre_deps(case: Case) -> Deps:
     """Return the pre-processors of a case."""
     return Deps(pre_processors=[_pre(described) for described in case.fields["processor"]])
+
+
+def post_deps(case: Case) -> Deps:
+    """Return the post-processors of a case."""
+    return Deps(post_processors=[_post(described) for described in case.fields["processor"]])
+
+
+def _post(described: Mapping[str, Any]) -> object:
+    @post_processor(name=described["name"], priority=described.get("priority", 100), version="1")
+    def change(reply: Reply) -> ModifiedResponse:
+        match described["type"]:
+            case "post_append":
+                return ModifiedResponse(reply.text + described["text"])
+            case "post_identity":
+                return ModifiedResponse(reply.text)
+            case "post_raise":
+                raise LookupError("as the case asks")
+            case other:
+                raise ValueError(f"a case has a post-processor of type {other}")
+
+    return change
 
 
 def _output(described: Mapping[str, Any], timeout_s: float) -> object:

@@ -8,16 +8,18 @@ import pytest
 from pydantic import TypeAdapter
 
 from processors import FailurePolicy, IncomingMessage, Message, Part, Prompt, TurnContext
-from processors.outcomes import Blocked, Derived, PreOutcome, Proceeded
+from processors.outcomes import Blocked, Derived, Modified, PreOutcome, Proceeded
 from streams.chains import InlineChainRunner
 from streams.gate import events
 from streams.gate.policy import Policy
 from streams.gate.state import Phase
+from streams.gate.transcript import entry_of
+from streams.judging import context_of, judge_reply
 from tests.cases.case import Case, case
-from tests.cases.made import input_deps, pre_deps
-from tests.streams.gate.play import Play, frame
+from tests.cases.made import input_deps, post_deps, pre_deps
+from tests.streams.gate.play import START, Play, frame
 from topics.content import ToolCall
-from topics.records import BlockedFrame, ModelError, PromptRequest
+from topics.records import BlockedFrame, CompletedFrame, ModelError, PostprocessCompleteFrame, PromptRequest
 
 PARTS: TypeAdapter[tuple[Part, ...]] = TypeAdapter(tuple[Part, ...])
 
@@ -125,16 +127,50 @@ async def test_an_empty_block_is_answered_with_what_the_channel_says_by_default(
     assert play.phase is Phase.ENDED
 
 
-@pytest.mark.skip(reason="issue 7: what a client that does not stream is answered is the gateway's to say")
-def test_an_empty_block_is_named_to_a_client_that_does_not_stream() -> None:
+async def test_an_empty_block_is_named_to_a_client_that_does_not_stream() -> None:
     """`pre-order-and-failure/empty-block`: `preprocessor_blocked`, with no text."""
+    one = case("pre-order-and-failure/empty-block")
+    expected = one.expected["by_client"]["non_streaming"]
+    play = Play(Policy(has_pre=True), delivery="final").start()
+    play.happen(events.PreDone(await preprocessed(one)))
+    (end,) = play.of(BlockedFrame)
+    assert (end.code, end.response) == (expected["result"], expected["text"])
+    assert play.of(PromptRequest) == []
 
 
 # -- post -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skip(reason="issue 5: post-processors are declared, and nothing runs them yet")
+async def post_processed(one: Case, play: Play) -> None:
+    """Let the case's post-processors have the reply: the one that sleeps gets as long as its reader would wait."""
+    runner = InlineChainRunner(post_deps(one))
+    await runner.start()
+    if one.name.endswith("/slow"):
+        play.happen(events.Tick(), START + one.fields["processor"][0]["seconds"])
+    else:
+        play.happen(events.PostDone(await judge_reply(runner, play.turn, context_of(play.turn))))
+    await runner.stop()
+
+
 @pytest.mark.parametrize("variant", ["", "/unchanged", "/raises", "/slow"])
-def test_post_processed_replies_are_stored_and_shown(variant: str) -> None:
+async def test_post_processed_replies_are_stored_and_shown(variant: str) -> None:
     """`post-stored-vs-delivered`: an event only where the text changed, and the stored answer is that text."""
-    raise NotImplementedError(variant)
+    one = case(f"post-stored-vs-delivered{variant}")
+    asked = one.fields["request"]
+    play = Play(Policy(has_post=True), channel=asked["channel"]).start().text(*asked["frames"]).finish()
+    assert play.phase is Phase.POST
+    await post_processed(one, play)
+    changed = [{"type": frame.kind, "text": frame.text} for frame in play.of(PostprocessCompleteFrame)]
+    assert changed == one.expected["events"]
+    assert play.of(CompletedFrame)[0].reply == "".join(asked["frames"])
+    remembered = entry_of(play.turn)
+    assert remembered is not None
+    assert remembered.messages[-1].content == one.expected.get("stored", one.expected.get("delivered"))
+
+
+async def test_a_post_processor_that_comes_too_late_changes_nothing() -> None:
+    """`post-stored-vs-delivered/slow`: what was delivered is what is stored."""
+    play = Play(Policy(has_post=True)).start().text("The fee is 50 EUR.").finish()
+    play.happen(events.Tick(), START + 12.0)
+    assert play.happen(events.PostDone(Modified("The fee is 50 EUR. late"))) == []
+    assert play.turn.outcome == "completed"

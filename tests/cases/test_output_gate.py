@@ -12,25 +12,25 @@ import pytest
 from processors import Answer
 from processors.outcomes import Approved
 from processors.testing import gate_policy, run_gate
-from streams.chains import ProcessChainRunner
-from streams.gate import entries
+from streams.chains import InlineChainRunner, ProcessChainRunner
+from streams.gate import entries, events
+from streams.gate.entries import Persona
 from streams.gate.state import Phase
 from streams.gate.work import RunOutput, work_of
 from tests.cases import redos
 from tests.cases.case import Case, all_cases, case, cases
-from tests.cases.harness import Replayed, for_run_gate, model_frames, passed, replay
+from tests.cases.harness import Replayed, for_run_gate, judge, model_frames, passed, replay
 from tests.cases.made import output_deps
-from tests.streams.gate.play import Play
+from tests.streams.gate.play import Play, frame, result
 from topics import codec
-from topics.content import Usage
+from topics.content import ToolDefinition, Usage
 from topics.names import RELEASED_FRAMES
-from topics.records import CompletedFrame, FailedFrame, RejectedFrame, TextFrame, UsageRecord
+from topics.records import CompletedFrame, FailedFrame, RejectedFrame, TextFrame, ToolCallDelta, UsageRecord
 
-NOT_YET = {
-    "entity-across-steps": "issue 5: a turn has one step until tools are run",
-}
+#: Played below, each on its own: one needs processes that can be killed, the other a turn of two steps.
+APART = {redos.NAME, "entity-across-steps"}
 
-RUNNABLE = [one for one in cases("output_gate") if one.name not in {redos.NAME, *NOT_YET}]
+RUNNABLE = [one for one in cases("output_gate") if one.name not in APART]
 
 #: What the cases call an ending, and how it shows here.
 OUTCOMES: dict[str, tuple[str, set[str | None]]] = {
@@ -115,9 +115,9 @@ def test_what_must_not_show_never_shows(one: Case, done: Replayed) -> None:
 def test_text_is_only_ever_added(done: Replayed) -> None:
     """Each frame where the one before it ended, the terminal frame last and once."""
     place = 0
-    for frame in done.play.of(TextFrame):
-        assert frame.offset == place
-        place += len(frame.text)
+    for shown in done.play.of(TextFrame):
+        assert shown.offset == place
+        place += len(shown.text)
     assert [effect.terminal for effect in done.play.published].count(True) == 1
     assert done.play.published[-1].terminal
     assert not done.play.view.contradicted
@@ -267,19 +267,46 @@ async def test_a_pattern_that_never_ends_fails_its_turn_and_no_other(runner: Pro
     assert play.phase is Phase.ENDED
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.skip(reason=reason)) for name, reason in NOT_YET.items()]
-)
-def test_a_case_waits_for_what_it_is_about(name: str) -> None:
-    """When there is such a thing, the case joins the others."""
-    raise NotImplementedError(name)
+@pytest.mark.parametrize("carry", [False, True], ids=["by-itself", "carried"])
+async def test_each_step_is_gated_by_itself_unless_the_operator_wants_them_judged_together(carry: bool) -> None:
+    """`entity-across-steps`: judgement. By default the halves go out, as documented; `carry_across_steps` hides them."""
+    one = case("entity-across-steps")
+    deps = output_deps(one)
+    runner = InlineChainRunner(deps)
+    await runner.start()
+    persona = Persona(tools=(ToolDefinition(name="look_up"),), max_steps=2)
+    play = Play(replace(gate_policy(deps), carry=carry, default_persona=persona)).start()
+    by_step: list[str] = []
+    for said in one.frames:
+        fields = dict(said) if isinstance(said, dict) else {}
+        step, seq = fields["step"], play.turn.answer.next_seq
+        match fields.get("type", "text"):
+            case "text":
+                play.frames(frame(seq, fields["text"], step=step))
+            case "tool_call_delta":
+                delta = ToolCallDelta(index=0, id="c1", name="look_up", arguments=fields["arguments"])
+                play.frames(frame(seq, step=step, tool_call_delta=delta))
+            case _:
+                play.frames(frame(seq, step=step, finish_reason=fields["reason"]))
+        await judge(play, runner)
+        if play.phase is Phase.TOOLS:
+            by_step.append(play.turn.step_text)
+            play.happen(events.ToolsAnswered((result("c1", step=step),)))
+    by_step.append(play.turn.step_text)
+    await runner.stop()
+    assert play.of(CompletedFrame)[0].reply == "".join(by_step)
+    if carry:
+        assert by_step == ["", "Looking up [SSN] is confirmed."]
+        assert "000-12-" not in "".join(play.releases)
+    else:
+        assert by_step == one.expected["final_by_step"]
 
 
 def test_every_case_is_looked_at() -> None:
-    """None of the file's is forgotten, and what is skipped is in it."""
+    """None of the file's is forgotten, and what is played apart is in it."""
     names = [one.name for one in all_cases()]
     assert len([name for name in names if "/" not in name]) == 32
-    assert set(NOT_YET) <= set(names)
+    assert set(names) >= APART
     assert {one.fields["layer"] for one in all_cases()} == {
         "output_gate",
         "wire",

@@ -165,7 +165,7 @@ def test_what_cannot_be_read_is_refused_without_content(topic: Topic) -> None:
 def test_a_prompt_that_wants_its_answer_elsewhere_is_refused() -> None:
     """There may be no such partition: its frames would end the worker, and the next one."""
     request = prompt("t", ["hi"]).model_copy(update={"partition": 7})
-    plan = CallDesk(keep_s=10).take([source(request)], NOW)
+    plan = CallDesk(MODEL_CALLS, keep_s=10).take([source(request)], NOW)
     assert (plan.rows, plan.starts) == ([], [])
     (refused,) = plan.refused
     assert (refused.error, refused.turn) == ("WrongPartitionError", request.turn)

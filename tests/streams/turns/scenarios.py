@@ -348,9 +348,8 @@ STEPPED = (
         ONE,
         STEPS,
         with_tools(),
-        Policy(tool_grace_s=1),
         tools={"look_up": None},
-        patience_s=60,
+        patience_s=200,
     ),
     Scenario("tools-for-ever", ONE, ENDLESS, with_tools(), tools=FOUND_OUT),
     Scenario(
