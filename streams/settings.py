@@ -82,6 +82,9 @@ class Settings(BaseSettings):
     )
     max_answer_chars: PositiveInt = Field(default=2_000_000, description="the longest answer taken from a model")
     max_open_turns: PositiveInt = Field(default=10_000, description="open turns per worker before requests wait")
+    max_thread_turns: PositiveInt = Field(
+        default=100, description="open turns per thread, the waiting ones included, before more are refused"
+    )
     default_reply: str = Field(
         default="This request cannot be processed.", description="the reply of a block that gives none"
     )

@@ -73,6 +73,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         desk = DeskSettings(
             partitions=partitions,
             on_busy=settings.on_busy,
+            max_thread_turns=settings.max_thread_turns,
             idempotency_window_s=settings.idempotency_window_s,
             threads=ThreadSettings(
                 window=manifest.history or (None if manifest.own_history else HISTORY),

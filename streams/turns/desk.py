@@ -35,6 +35,7 @@ OnBusy = Literal["queue", "reject", "cancel_previous"]
 #: Text of fewer code points fits into a record however it is spelt.
 _SMALL_CHARS = 100_000
 
+_TOO_MANY = events.Refuse("InvalidRequestError", "the thread has too many turns waiting: wait for some of them to end")
 _BUSY = events.Refuse("InvalidRequestError", "the thread has an open turn: wait for its end, or set on_busy to queue")
 
 
@@ -42,11 +43,13 @@ _BUSY = events.Refuse("InvalidRequestError", "the thread has an open turn: wait 
 class DeskSettings:
     """What a desk needs to know beside the turns' policy. Times in seconds, sizes in bytes.
 
-    `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy.
+    `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
+    `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room.
     """
 
     partitions: int
     on_busy: OnBusy = "queue"
+    max_thread_turns: int = 100
     max_request_bytes: int = 768 * 1024
     max_frame_bytes: int = 900 * 1024
     threads: ThreadSettings = field(default_factory=ThreadSettings)
@@ -327,15 +330,17 @@ class Desk:
             reason = f"the request takes over {self.policy.max_entry_bytes} bytes once written out: send less in it"
             self._refuse_request(source, "RecordTooLargeError", reason, now, plan)
             return
+        waiting = self._threads.get(key.thread, ())
         # A turn whose outcome is decided does not count: its caller may have been told of it before it is closed here.
-        busy = [turn for turn in self._threads.get(key.thread, ()) if not self.turns[turn].over]
         if self.settings.on_busy == "cancel_previous":
             # Before the new turn is journaled: a crash in between then leaves a request that comes again.
-            for previous in busy:
+            for previous in [turn for turn in waiting if not self.turns[turn].over]:
                 self._happened(previous, events.Cancel(), now, plan)
+        rejected = self.settings.on_busy == "reject" and any(not self.turns[turn].over for turn in waiting)
+        too_many = len(waiting) >= self.settings.max_thread_turns
         self._accept(entry, now, plan)
-        if busy and self.settings.on_busy == "reject":
-            self._happened(key, _BUSY, now, plan)
+        if rejected or too_many:
+            self._happened(key, _BUSY if rejected else _TOO_MANY, now, plan)
 
     def _accept(self, entry: entries.Accepted, now: float, plan: Plan) -> None:
         key = entry.request.turn
