@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -58,6 +59,7 @@ __all__ = [
     "decorator_of",
     "default_timeout",
     "described",
+    "digest_of",
     "input_processor",
     "list_of",
     "output_processor",
@@ -301,6 +303,7 @@ def described(
         version=version if version is not None else _digest(source),
         is_async=_is_async(function),
         call=_normalised(function, f"{LABELS[kind]} {name!r}"),
+        digest=digest_of(source),
         **declared,
     )
 
@@ -340,6 +343,15 @@ def _normalised(function: Callable[..., Any], label: str) -> Callable[[Any, Any]
     if any(p.name == "context" for p in by_name):
         return lambda subject, context: function(subject, context=context)
     return lambda subject, _context: function(subject)
+
+
+def digest_of(source: object) -> str:
+    """Return a short digest of the module that a function or class is from, or of the source that there is to read.
+
+    The whole module: what a processor does depends on what stands beside it.
+    """
+    module = sys.modules.get(getattr(source, "__module__", None) or "")
+    return _digest(module) if module is not None and getattr(module, "__file__", None) else _digest(source)
 
 
 def _digest(source: object) -> str:
