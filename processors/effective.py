@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, cast
@@ -84,9 +84,7 @@ def chain_id(manifest: Manifest) -> str:
 
 def pins(manifest: Manifest) -> tuple[str, ...]:
     """Return every processor of the chains as `kind/name@version`, in the order in which a turn meets them."""
-    order: Sequence[Kind] = ("governance", "pre", "input", "output", "tool_rule", "post")
-    chains = ((*manifest.derivation, *manifest.input) if kind == "input" else manifest.chain(kind) for kind in order)
-    return tuple(member.ref for chain in chains for member in chain)
+    return tuple(member.ref for member in manifest.everything)
 
 
 def unpinned(chain: Iterable[str]) -> tuple[Choice, ...]:

@@ -20,3 +20,7 @@ class ChainStartError(ChainsError):
 
 class ChainsStoppedError(ChainsError):
     """The runner is not running: start it first, or it was stopped while the call waited."""
+
+
+#: What a deployment is told where nothing can be deployed.
+NOTHING_TO_DEPLOY = "there is no code here to deploy: start workers with TURNGATE_DEPS, TURNGATE_PROCESSORS, or a package that has processors"

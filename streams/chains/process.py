@@ -33,8 +33,9 @@ from processors.policy import FailurePolicy
 from streams.chains.bound import Bound, follow
 from streams.chains.calls import ChainCalls
 from streams.chains.children import Child
-from streams.chains.errors import ChainsError, ChainsStoppedError, ChainStartError
+from streams.chains.errors import NOTHING_TO_DEPLOY, ChainsError, ChainsStoppedError, ChainStartError
 from streams.chains.installing import FLOOR, InstalledChains, Installing
+from streams.chains.ports import ChainRunner
 from streams.chains.wire import At, Boot, Done, Drop, FromChild, Installed, Ping, Pong, Start
 
 _log = logging.getLogger(__name__)
@@ -187,17 +188,15 @@ class ProcessChainRunner(ChainCalls):
         if not plan.choices:
             return InstalledChains(self, FLOOR, self.manifest)
         if not self._available:
-            raise DeploymentError(
-                "there is no code here to deploy: start workers with TURNGATE_DEPS, TURNGATE_PROCESSORS, or a package that "
-                "has processors"
-            )
+            raise DeploymentError(NOTHING_TO_DEPLOY)
         self.bound(FLOOR)
         number, manifest = await self._installing.everywhere(plan, [seat.child for seat in self._seats.values()])
         self._chains[number] = follow(manifest, self._policy)
         return InstalledChains(self, number, manifest)
 
-    def uninstall(self, number: int) -> None:
+    def uninstall(self, chains: ChainRunner) -> None:
         """Forget chains that nobody will run any more; calls that are under way go on."""
+        number = chains.number if isinstance(chains, InstalledChains) else FLOOR
         if number != FLOOR and self._chains.pop(number, None) is not None:
             self._installing.forget(number, list(self._seats))
 
