@@ -58,7 +58,8 @@ class Choice:
 class Board:
     """Everything that is deployed. `versions` by `kind/name@version`, `choices` by `kind/name`.
 
-    `promoted` is the last promotion, `offset` that of the last record that was folded in, -1 before the first.
+    `promoted` are the processors whose choice is from the last promotion, `offset` is that of the last record that was
+    folded in, -1 before the first.
     """
 
     versions: Mapping[str, ProcessorVersion] = field(default_factory=dict)
@@ -72,7 +73,9 @@ class Board:
             case ProcessorVersion():
                 return replace(self, versions={**self.versions, key_of(record): record}, offset=offset)
             case Deployment():
-                return replace(self, choices={**self.choices, record.processor: record}, offset=offset)
+                others = tuple(one for one in self.promoted if one != record.processor)
+                choices = {**self.choices, record.processor: record}
+                return replace(self, choices=choices, promoted=others, offset=offset)
             case Promotion():
                 chosen = {member.processor: member for member in record.members}
                 return replace(self, choices={**self.choices, **chosen}, promoted=tuple(chosen), offset=offset)

@@ -12,7 +12,8 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from processors.declaration import Declaration, Kind, Processor
-from processors.declare import F, as_processor, digest_of
+from processors.declare import F, as_processor
+from processors.digests import code_digest
 from processors.errors import DeclarationError, DeploymentError
 
 _CARRIED = "__turngate_factory__"
@@ -53,7 +54,7 @@ class Factory:
 
     def digest_with(self, given: Mapping[str, Any] | None) -> str:
         """Return the digest of the code with this configuration."""
-        return self.digest if given is None else _digest(f"{self.digest} {digest_of_config(given)}".encode())
+        return digest_with(self.digest, given)
 
 
 def processor_factory(
@@ -62,7 +63,7 @@ def processor_factory(
     """Declare a function from a `config`, a pydantic model, to a processor of `kind`.
 
     It returns what a list of that kind could hold: a decorated function, or an object with a `process` method. The
-    processor is called `name`, whatever it calls itself. `version` is by default a digest of the module's source.
+    processor is called `name`, whatever it calls itself. `version` is by default a digest of the source.
 
     Raises:
         DeclarationError: an argument cannot be.
@@ -74,7 +75,7 @@ def processor_factory(
         )
 
     def declare(function: F) -> F:
-        digest = digest_of(function)
+        digest = code_digest(function)
         setattr(function, _CARRIED, Factory(kind, name, version or digest, config, function, digest))
         return function
 
@@ -85,6 +86,11 @@ def carried_factory(member: object) -> Factory | None:
     """Return the factory that `processor_factory` has left on a function, if it has."""
     found = member if isinstance(member, Factory) else getattr(member, _CARRIED, None)
     return found if isinstance(found, Factory) else None
+
+
+def digest_with(code: str, config: Mapping[str, Any] | None) -> str:
+    """Return the digest of the code that has the digest `code`, with a configuration or without one."""
+    return code if config is None else _digest(f"{code} {digest_of_config(config)}".encode())
 
 
 def digest_of_config(config: Mapping[str, Any]) -> str:

@@ -391,14 +391,13 @@ DeploymentRecord: TypeAlias = ProcessorVersion | Deployment | Promotion
 
 
 class AuditRecord(Record):
-    """What an operator did to the deployments: `key` is what was written to, `record` what was written; None: deleted.
+    """What an operator does to the deployments: `record` is written under `key` there, right after this; None deletes.
 
-    `offset` is where on `deployments` it is.
+    A change never comes without one of these. One of these may come without its change, if the command was cut off.
     """
 
     action: str
     key: str
-    offset: NonNegativeInt
     record: dict[str, Any] | None = None
     by: str
     at: float

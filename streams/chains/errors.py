@@ -23,4 +23,7 @@ class ChainsStoppedError(ChainsError):
 
 
 #: What a deployment is told where nothing can be deployed.
-NOTHING_TO_DEPLOY = "there is no code here to deploy: start workers with TURNGATE_DEPS, TURNGATE_PROCESSORS, or a package that has processors"
+NOTHING_TO_DEPLOY = (
+    "there is no code here to deploy: start workers with TURNGATE_DEPS, with TURNGATE_PROCESSORS, or from an image that "
+    "has a package with processors"
+)
