@@ -29,9 +29,13 @@ def key_of(record: DeploymentRecord) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """The choices that hold for a tenant, or for everybody. Can be sent to another process, and be a key."""
+    """The choices that hold for a tenant, or for everybody. Can be sent to another process, and be a key.
+
+    Where they stand `alone`, nothing that the `Deps` lists runs beside them: to try them out.
+    """
 
     choices: tuple[Choice, ...] = ()
+    alone: bool = False
 
 
 @dataclass(frozen=True)

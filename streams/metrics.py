@@ -56,6 +56,12 @@ class Metrics(Observer):
         self._skipped = Counter(
             "turngate_processor_skips", "Processors that failed and were skipped", ["processor"], registry=self.registry
         )
+        self._shadow = Counter(
+            "turngate_shadow_answers",
+            "Answers that a version in the shadow judged too, by whether it came to the same",
+            ["result"],
+            registry=self.registry,
+        )
         self._journaled = Counter("turngate_journal_records", "Records appended to the journal", registry=self.registry)
         self._usage_lag = Histogram(
             "turngate_usage_lag_seconds",
@@ -99,6 +105,10 @@ class Metrics(Observer):
     def ungated(self, yes: bool) -> None:
         """Say whether answers pass unjudged."""
         self._ungated.set(1 if yes else 0)
+
+    def judged_in_shadow(self, result: str) -> None:
+        """Count an answer that was judged in the shadow: same, different, failed or left out."""
+        self._shadow.labels(result).inc()
 
     def usage_counted(self, lag_s: float) -> None:
         """Note how old a usage record was when it was counted."""

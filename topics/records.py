@@ -308,8 +308,9 @@ class UsageRecord(CallRecord):
 class Decision(TurnRecord):
     """What one processor decided about a turn.
 
-    `changes` counts what it rewrote, `time_ms` is how long it ran, `error` the class name of what it threw. `reason` and
-    `metadata` are the processor's own words: whoever may read this topic may read them.
+    With `shadow` it was a version that runs beside the active one without any effect; `same` tells whether the reader
+    would have been told the same. `changes` counts what it rewrote, `time_ms` is how long it ran, `error` the class name of
+    what it threw. `reason` and `metadata` are the processor's own words: whoever may read this topic may read them.
     """
 
     step: NonNegativeInt = 0
@@ -324,6 +325,7 @@ class Decision(TurnRecord):
     reason: Text | None = None
     metadata: dict[str, Any] | None = None
     shadow: bool | None = None
+    same: bool | None = None
     at: float
 
 

@@ -133,7 +133,8 @@ class Host:
     def _install(self, wanted: Install) -> Installed:
         """Make chains as a plan says; a factory may do anything."""
         try:
-            deps = effective(self._deps, self._catalogue, wanted.plan)
+            floor = Deps() if wanted.plan.alone else self._deps
+            deps = effective(floor, self._catalogue, wanted.plan)
             self._chains[wanted.number] = bind(deps, self._policy)
         except DepsError as error:
             return Installed(wanted.number, None, type(error)(str(error)))  # without a cause, which may not be sendable

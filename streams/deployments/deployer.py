@@ -14,12 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from processors.board import Board, Choice, Plan, plan_of, spelt
+from processors.board import Board, Choice, Plan, plan_of, shadow_plan, spelt
 from processors.effective import unpinned
 from processors.errors import DeploymentError, DepsError
 from processors.manifest import Manifest
 from streams.chains.errors import ChainsError
 from streams.chains.ports import ChainRunner
+from streams.deployments.shadow import Shadow
 from streams.gate.entries import Started
 from streams.turns.chain_table import ChainTable, TurnChains
 from topics.records import DeploymentRecord
@@ -68,10 +69,12 @@ class Deployer:
         installer: Installer,
         make: Callable[[Plan, ChainRunner], TurnChains],
         changed: Callable[[Running], None],
+        shadow: Shadow | None = None,
     ) -> None:
         self._installer = installer
         self._make = make
         self._changed = changed
+        self.shadow = shadow
         self._board = Board()
         self._seen = -1
         self._unreadable: str | None = None
@@ -185,10 +188,20 @@ class Deployer:
         if self._table is None:
             self._table = ChainTable(usual)
         self._table.begin_with(usual, tenants)
+        await self._follow_shadow(board)
         self._forget(self._table.forget_all_but({*self.pinned(), *self._revived}))
         log.info(
             "turns begin with chains %s: %s", usual.pin or "(none)", ", ".join(usual.policy.chain) or "no processors"
         )
+
+    async def _follow_shadow(self, board: Board) -> None:
+        """Have the versions in the shadow follow the board. What is wrong with them concerns nobody else."""
+        if self.shadow is None:
+            return
+        members = frozenset(one.name for one in board.choices.values() if one.shadow is not None)
+        wrong = await self.shadow.use(shadow_plan(board), members)
+        if wrong is not None:
+            log.warning("no version runs in the shadow: %s", wrong)
 
     async def _chains(self, plan: Plan) -> TurnChains:
         known = self._plans.get(plan)

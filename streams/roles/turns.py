@@ -18,6 +18,7 @@ from processors.scanner import ScannerChain
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.deployments.deployer import Deployer, Running
 from streams.deployments.reporter import Reporter
+from streams.deployments.shadow import Shadow
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.deployments_tail import DeploymentsTail
 from streams.faust_shell.feeding import feed
@@ -114,10 +115,13 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
         Ports(app.sender, app.reader, topic_names, worker_name(), time.time, die, metrics),
         app.logs,
         revive=deployer.revive,
+        judged=deployer.shadow.judged if deployer.shadow is not None else None,
         meter=meter,
         replays=app.journal.take_replays,
         unique=unique,
     )
+    if deployer.shadow is not None:
+        deployer.shadow.producer = app.sender
     deployer.pinned = lambda: worker.pinned
     deployer.counted_s = counted_s
     app.belong_to(worker.partitions, die)
@@ -149,11 +153,15 @@ async def deployed(
         deployer.check_counted(manifest)
         return TurnChains(policy(settings, manifest), installed, scanner_opener(settings, manifest, plan))
 
-    deployer = Deployer(chains, made, changed)
+    shadow = Shadow(lambda: _apart(settings, workers=1), topic_names, time.time, metrics.judged_in_shadow)
+    deployer = Deployer(chains, made, changed, shadow)
     tail = DeploymentsTail(connection, topic_names, deployer.take, deployer.unreadable, die)
     async with tail.followed(), reporter.reporting():
-        await deployer.start()
-        yield deployer
+        try:
+            await deployer.start()
+            yield deployer
+        finally:
+            await shadow.stop()
 
 
 @asynccontextmanager
@@ -224,15 +232,19 @@ Runner = InlineChainRunner | ProcessChainRunner
 
 def chain_runner(settings: Settings) -> Runner:
     """Return what runs the operator's processors: processes of their own, or nothing where no code is named."""
-    failures = FailurePolicy(voice_channels=frozenset(settings.voice_channels))
     if settings.deps is None and not anything_named(settings.processors):
-        return InlineChainRunner(Deps(), policy=failures)
+        return InlineChainRunner(Deps())
+    return _apart(settings, workers=settings.processor_workers)
+
+
+def _apart(settings: Settings, *, workers: int) -> ProcessChainRunner:
+    """Return what runs the operator's processors in so many processes of their own."""
     return ProcessChainRunner(
         settings.deps,
         sources=settings.processors,
-        workers=settings.processor_workers,
+        workers=workers,
         paths=(Path.cwd(),),
-        policy=failures,
+        policy=FailurePolicy(voice_channels=frozenset(settings.voice_channels)),
     )
 
 

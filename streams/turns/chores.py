@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from processors import IncomingMessage, TurnContext
+from processors import Answer, IncomingMessage, TurnContext
+from processors.outcomes import OutputOutcome
 from streams.gate import events
 from streams.gate.state import Turn
 from streams.gate.work import RunGovernance, RunInput, RunOutput, RunPost, RunPre, RunRules, Work
@@ -17,6 +18,8 @@ from topics.ids import TurnKey
 
 #: Told a turn and what became of its chain run.
 Report = Callable[[TurnKey, events.Event], None]
+#: Told a turn, a whole answer of it, and what the output chain made of that.
+Judged = Callable[[Turn, Answer, OutputOutcome], None]
 
 
 @dataclass(slots=True)
@@ -32,7 +35,10 @@ class Chores:
     once there is more text. Frames that arrive during a pass are covered by the next one together.
     """
 
-    def __init__(self, chains: Callable[[Turn], TurnChains], fatal: Fatal, *, limit: int) -> None:
+    def __init__(
+        self, chains: Callable[[Turn], TurnChains], fatal: Fatal, *, limit: int, judged: Judged | None = None
+    ) -> None:
+        self._judged = judged
         self._chains = chains
         self._report: Report = _nobody_asked
         self._fatal = fatal
@@ -90,7 +96,11 @@ class Chores:
                 prompt, earlier = turn.base_prompt(), len(turn.earlier)
                 return events.InputDone(step, await chains.run_input(prompt, context, history=earlier))
             case RunOutput(step=step, attempt=attempt, upto=upto, final=final):
-                return events.PassDone(step, attempt, upto, final, await judge(chains, subject(turn, work, context)))
+                answer = subject(turn, work, context)
+                outcome = await judge(chains, answer)
+                if final and self._judged is not None:
+                    self._judged(turn, answer, outcome)
+                return events.PassDone(step, attempt, upto, final, outcome)
             case RunRules(step=step):
                 return events.RulesDone(step, await judge_calls(chains, turn, context))
             case RunPost():

@@ -15,7 +15,7 @@ from streams.journal.replay import Replay, Rows
 from streams.journal.writer import JournalWriter
 from streams.sources import Source
 from streams.turns.chain_table import ChainTable
-from streams.turns.chores import Chores
+from streams.turns.chores import Chores, Judged
 from streams.turns.desk import Desk, DeskSettings
 from streams.turns.loop import PartitionLoop, Ports
 from streams.turns.meter import UsageMeter
@@ -52,6 +52,7 @@ class TurnWorker:
         logs: Logs,
         *,
         revive: Callable[[Sequence[Started]], Awaitable[None]] = _nothing,
+        judged: Judged | None = None,
         meter: UsageMeter | None = None,
         replays: Callable[[], Mapping[int, Replay]],
         unique: Callable[[], str],
@@ -59,6 +60,7 @@ class TurnWorker:
         self._settings = settings
         self._chains = chains
         self._revive = revive
+        self._judged = judged
         self._ports = ports
         self._meter = meter
         claim = Claim(ports.worker, settings.desk.partitions)
@@ -94,7 +96,7 @@ class TurnWorker:
             reason = exc if isinstance(exc, JournalError) else "a row belongs to no turn"
             raise JournalError(f"the turns' journal, partition {partition}: {reason}") from None
         await self._revive([turn.started for turn in desk.turns.values() if self._chains.lacks(turn)])
-        chores = Chores(self._chains.of, self._ports.fatal, limit=self._settings.max_chores)
+        chores = Chores(self._chains.of, self._ports.fatal, limit=self._settings.max_chores, judged=self._judged)
         loop = PartitionLoop(desk, PartitionJournal(journal, replay.rows), chores, self._ports)
         loop.start(owed)
         log.info(

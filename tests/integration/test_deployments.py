@@ -137,6 +137,27 @@ async def test_a_tenant_may_have_more(broker: Broker, prefix: str, tmp_path: Pat
         assert status == 2, err
 
 
+async def test_a_version_in_the_shadow_judges_and_changes_nothing(broker: Broker, prefix: str, tmp_path: Path) -> None:
+    """What it says of live answers is on record, marked, with whether it came to the same."""
+    async with Pipeline(broker.bootstrap, prefix, tmp_path, DEPS, processors=MORE) as pipeline:
+        pipeline.start("turns")
+        pipeline.start("models")
+        await pipeline.ready()
+        await done(pipeline, "processors", "push", "mark@2")
+        await done(pipeline, "processors", "shadow", "mark@2")
+        turn = await asked(pipeline, "seen", "a")
+        assert await reply(pipeline, turn) == "seen [1]"
+
+        def both(records: list[Any]) -> bool:
+            return len([one for one in records if one.turn == turn and one.processor == "mark"]) >= 2
+
+        found = await pipeline.wait_for_records(names.DECISIONS, both)
+        said = [(one.version, one.shadow, one.same) for one in found if one.turn == turn and one.processor == "mark"]
+        assert sorted(said, key=str) == [("1", None, None), ("2", True, False)]
+        await done(pipeline, "processors", "shadow", "mark", "--off")
+        assert await reply(pipeline, await asked(pipeline, "alone", "a")) == "alone [1]"
+
+
 VERSION = '''
 """A version of a processor, in a module of its own."""
 from __future__ import annotations

@@ -239,3 +239,30 @@ def show(name: Name, broker: Broker = None, as_json: Json = False) -> None:
     from streams.cli.work.deployed import show_one  # noqa: PLC0415 - the same
 
     raise typer.Exit(show_one(name, Asked(broker, as_json=as_json)))
+
+
+@app.command("test")
+def try_(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME[@VERSION]|MODULE:ATTRIBUTE", help="A processor of any kind."),
+    ],
+    given: Annotated[
+        str, typer.Option("--input", metavar="JSON", help="What it sees: an object. `-` takes it from stdin.")
+    ] = "-",
+    config: Annotated[
+        str | None, typer.Option(metavar="JSON|@FILE", help="What a processor that takes a configuration is given.")
+    ] = None,
+    deps: Deps = None,
+    as_json: Json = False,
+) -> None:
+    """Run one processor here on one input, without a broker, and show what it makes of it.
+
+    The input has `message` for a message rule or a pre-processor, `message` and `response` for a post-processor, `answer`
+    for an output processor, `messages` and `system` for an input processor, `name` and `arguments` for a tool rule; and
+    `channel`, `tenant`, `user` and what else processors are told of a turn. Exits 0 if it lets the turn go on, 1 if it
+    blocks, rejects, denies or fails, 2 if the input or the processor cannot be used.
+    """
+    from streams.cli.work.try_one import run  # noqa: PLC0415 - see the package's text
+
+    raise typer.Exit(run(name, given, config, deps, as_json=as_json))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from processors import deploying
-from processors.board import Board, Choice, Plan, key_of, plan_of
+from processors.board import Board, Choice, Plan, key_of, plan_of, spelt
 from processors.deploying import Signed
 from processors.errors import DeploymentError
 from streams.chains import ProcessChainRunner
@@ -103,7 +103,7 @@ def push(given: str, config: str | None, asked: Asked) -> int:
 
     async def run() -> ProcessorVersion:
         async with office(asked) as at:
-            version = await _made_here(at, given, _parsed(config))
+            version = await _made_here(at, given, parsed(config))
             await at.registry.write("push", version)
             return version
 
@@ -270,7 +270,7 @@ async def _try_out(at: Office, board: Board) -> None:
     Raises:
         DepsError: they cannot be made.
     """
-    runner = _runner(at.settings)
+    runner = runner_of(at.settings)
     await runner.start()
     try:
         for tenant in (None, *board.tenants):
@@ -280,34 +280,49 @@ async def _try_out(at: Office, board: Board) -> None:
 
 
 async def _made_here(at: Office, given: str, config: dict[str, Any] | None) -> ProcessorVersion:
-    name, _, code = given.rpartition("@") if "@" in given else (given, "", "")
-    runner = _runner(at.settings)
+    runner = runner_of(at.settings)
     await runner.start()
     try:
-        there = [one.partition("#")[0] for one in runner.available]
-        called = [one for one in there if name in (one.rpartition("@")[0], one.partition("/")[2].rpartition("@")[0])]
-        found = [one for one in called if not code or one.rpartition("@")[2] == code]
-        if len(found) != 1:
-            known = ", ".join(called or there) or "none"
-            raise DeploymentError(
-                f"{given}: {'no such code is here' if not found else 'there are several versions of it here, say which'} "
-                f"({known}). Name it with TURNGATE_DEPS or TURNGATE_PROCESSORS, as workers do."
-            )
-        processor, _, code = found[0].rpartition("@")
-        kind, _, name = processor.partition("/")
-        spelt = None if config is None else json.dumps(config, sort_keys=True)
-        made = await runner.install(Plan((Choice(kind, name, code, code=code, config=spelt),)))
-        member = next(one for one in made.manifest.everything if (one.kind, one.name) == (kind, name))
-        return deploying.push(member, code, config, at.signed())
+        choice = find(runner, given, config)
+        made = await runner.install(Plan((choice,), alone=True))
+        member = next(one for one in made.manifest.everything if (one.kind, one.name) == (choice.kind, choice.name))
+        return deploying.push(member, choice.code or "", config, at.signed())
     finally:
         await runner.stop()
 
 
-def _runner(settings: Settings) -> ProcessChainRunner:
+def find(runner: ProcessChainRunner, given: str, config: dict[str, Any] | None) -> Choice:
+    """Return the choice of the code that `given`, a name with or without `@version`, means here, with `config`.
+
+    Raises:
+        DeploymentError: there is no such code, or there are several versions of it.
+    """
+    name, _, code = given.rpartition("@") if "@" in given else (given, "", "")
+    there = [one.partition("#")[0] for one in runner.available]
+    called = [one for one in there if name in (one.rpartition("@")[0], one.partition("/")[2].rpartition("@")[0])]
+    found = [one for one in called if not code or one.rpartition("@")[2] == code]
+    if len(found) != 1:
+        known = ", ".join(called or there) or "none"
+        raise DeploymentError(
+            f"{given}: {'no such code is here' if not found else 'there are several versions of it here, say which'} "
+            f"({known}). Name it with TURNGATE_DEPS or TURNGATE_PROCESSORS, as workers do."
+        )
+    processor, _, code = found[0].rpartition("@")
+    kind, _, name = processor.partition("/")
+    return Choice(kind, name, code, code=code, config=spelt(config))
+
+
+def runner_of(settings: Settings) -> ProcessChainRunner:
+    """Return what loads the code that `settings` name, and runs it apart from this process."""
     return ProcessChainRunner(settings.deps, sources=settings.processors, workers=1, paths=(Path.cwd(),))
 
 
-def _parsed(config: str | None) -> dict[str, Any] | None:
+def parsed(config: str | None) -> dict[str, Any] | None:
+    """Return a configuration that is given as JSON, or as @ and a file of it.
+
+    Raises:
+        CommandError: it is no JSON object.
+    """
     if config is None:
         return None
     text = Path(config[1:]).read_text(encoding="utf-8") if config.startswith("@") else config
