@@ -1,9 +1,11 @@
 """What reading an answer costs, how long text is held, and who lets half a secret out: turngate beside others.
 
-Run it as `python -m bench.gate [--chars 2000 20000 200000] [--rounds 3] [--json FILE]`. Every contender gets the same
-frames of four characters and the same three patterns; each round measures all of them, one after the other. The table
-gives medians, of processor time, so that others at work on the machine do not count. Other projects take part where the
-extra `bench` is installed. Nothing is judged by these figures.
+Run it as `python -m bench.gate [--chars 2000 20000 200000] [--rounds 3] [--mastra DIR] [--json FILE]`. Every contender
+gets the same frames of four characters and the same three patterns; each round measures all of them, one after the other.
+The tables give medians, of processor time, so that others at work on the machine do not count. Other projects take part
+where the extra `bench` is installed, Mastra's filter where `npm install @mastra/core` was run in the folder DIR; the last
+lines say who was absent. Some wait for many frames and read them at once: turngate's rows named `by 200` do the same, as a
+worker does with all frames that wait. Nothing is judged by these figures.
 """
 
 from __future__ import annotations
@@ -30,7 +32,13 @@ CHARS = (2_000, 20_000, 200_000)
 MOST_FOR_RESCANS = 20_000
 FLOW_CHARS = 20_000
 SECRETS = 200
+#: NeMo Guardrails' default: it gathers so many frames before it looks at them.
+TOGETHER = 200
 BASE = "turngate, scanners alone"
+ONE = "turngate, one scanner alone"
+GATE = "turngate, gate that scans"
+UNSCANNED = "turngate, gate without a scan"
+RESCAN = "growing-prefix rescan"
 
 
 @dataclass
@@ -44,23 +52,34 @@ class Contender:
     seconds: dict[int, list[float]] = field(default_factory=dict)
 
 
-CONTENDERS = [
-    Contender(BASE, lambda: gate_ours.ScannersAlone(gate_ours.redactors())),
-    Contender("turngate, one scanner alone", lambda: gate_ours.ScannersAlone(gate_ours.one_redactor())),
-    Contender("turngate, gate without a scan", lambda: gate_ours.ThroughTheGate([]), unjudged=True),
-    Contender("turngate, gate that scans", lambda: gate_ours.ThroughTheGate(gate_ours.redactors())),
-    Contender("turngate, gate that scans, in one", lambda: gate_ours.ThroughTheGate(gate_ours.one_redactor())),
-    Contender(
-        "turngate, gate by prefix passes",
-        lambda: gate_ours.ThroughTheGate([gate_ours.OneMember(one) for one in gate_ours.one_redactor()]),
-        most=MOST_FOR_RESCANS,
-    ),
-    Contender("growing-prefix rescan", gate_ours.RescansThePrefix, most=MOST_FOR_RESCANS),
-    Contender("NeMo rolling buffer, default", lambda: gate_peers.NemoRollingBuffer(stream_first=True), unjudged=True),
-    Contender("NeMo rolling buffer, judge first", lambda: gate_peers.NemoRollingBuffer(stream_first=False)),
-    Contender("LangChain PII middleware", gate_peers.LangChainRedaction),
-    Contender("LiteLLM content filter", gate_peers.LiteLlmContentFilter, most=MOST_FOR_RESCANS),
-]
+def contenders(mastra: Path | None) -> list[Contender]:
+    """Return who takes part; `mastra` is the folder of Mastra's package."""
+    chain, one = gate_ours.redactors, gate_ours.one_redactor
+    by_many = f"by {TOGETHER}"
+    return [
+        Contender(BASE, lambda: gate_ours.ScannersAlone(chain())),
+        Contender(ONE, lambda: gate_ours.ScannersAlone(one())),
+        Contender(f"{ONE}, {by_many}", lambda: gate_ours.ScannersAlone(one(), TOGETHER)),
+        Contender("the loop alone", gate_ours.LoopAlone, unjudged=True),
+        Contender(UNSCANNED, lambda: gate_ours.ThroughTheGate([]), unjudged=True),
+        Contender(GATE, lambda: gate_ours.ThroughTheGate(chain())),
+        Contender(f"{GATE}, {by_many}", lambda: gate_ours.ThroughTheGate(chain(), TOGETHER)),
+        Contender("turngate, bytes to bytes", lambda: gate_ours.FromBytesToBytes(chain())),
+        Contender(f"turngate, bytes to bytes, {by_many}", lambda: gate_ours.FromBytesToBytes(chain(), TOGETHER)),
+        Contender(
+            "turngate, gate by prefix passes",
+            lambda: gate_ours.ThroughTheGate([gate_ours.OneMember(member) for member in one()]),
+            most=MOST_FOR_RESCANS,
+        ),
+        Contender(RESCAN, gate_ours.RescansThePrefix, most=MOST_FOR_RESCANS),
+        Contender(
+            "NeMo rolling buffer, default", lambda: gate_peers.NemoRollingBuffer(stream_first=True), unjudged=True
+        ),
+        Contender("NeMo rolling buffer, judge first", lambda: gate_peers.NemoRollingBuffer(stream_first=False)),
+        Contender("LangChain PII middleware", gate_peers.LangChainRedaction),
+        Contender("LiteLLM content filter", gate_peers.LiteLlmContentFilter, most=MOST_FOR_RESCANS),
+        Contender("Mastra regex filter", lambda: gate_peers.MastraRegexFilter(mastra)),
+    ]
 
 
 @dataclass
@@ -89,9 +108,17 @@ class Watch:
 
 
 async def _timed(run: Run, frames: Sequence[str]) -> float:
+    _prepare(run, frames)
     started = time.process_time()
     await run(frames, _ignore, _ignore)
-    return time.process_time() - started
+    here = time.process_time() - started
+    # One that runs in a process of its own says itself what it took there.
+    return getattr(run, "seconds", here)
+
+
+def _prepare(run: Run, frames: Sequence[str]) -> None:
+    if isinstance(run, gate_ours.FromBytesToBytes):
+        run.prepare(frames)
 
 
 def _ignore(_: object) -> None:
@@ -100,27 +127,30 @@ def _ignore(_: object) -> None:
 
 async def _watched(run: Run, text: str) -> Watch:
     watch = Watch()
-    await run(frames_of(text), watch.release, watch.arrive)
+    frames = frames_of(text)
+    _prepare(run, frames)
+    await run(frames, watch.release, watch.arrive)
     return watch
 
 
-async def measure(chars: Sequence[int], rounds: int) -> list[dict[str, object]]:
-    """Measure every contender that is installed; return one row of figures each."""
+async def measure(chars: Sequence[int], rounds: int, mastra: Path | None) -> tuple[list[dict[str, object]], list[str]]:
+    """Measure every contender that is installed; return one row of figures each, and who was absent."""
     ready: list[tuple[Contender, Run]] = []
-    for contender in CONTENDERS:
+    absent: list[str] = []
+    for contender in contenders(mastra):
         try:
             ready.append((contender, contender.make()))
         except ImportError as error:
-            print(f"skipped: {contender.name} (not installed: {error.name})")
+            absent.append(f"{contender.name} (not installed: {error.name})")
     texts = {count: frames_of(prose(count)) for count in chars}
     for _, run in ready:
-        await run(texts[min(chars)], _ignore, _ignore)
+        await _timed(run, texts[min(chars)])
     for _ in range(rounds):
         for count, frames in texts.items():
             for contender, run in ready:
                 if contender.most is None or count <= contender.most:
                     contender.seconds.setdefault(count, []).append(await _timed(run, frames))
-    return [await _row(contender, run) for contender, run in ready]
+    return [await _row(contender, run) for contender, run in ready], absent
 
 
 async def _row(contender: Contender, run: Run) -> dict[str, object]:
@@ -167,6 +197,26 @@ def _print(rows: Sequence[dict[str, object]], chars: Sequence[int]) -> None:
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     print(f"in brackets: times as fast as '{BASE}'; medians; lengths in characters")
+    print()
+    _print_ratios(rows, MOST_FOR_RESCANS if MOST_FOR_RESCANS in chars else min(chars))
+
+
+def _print_ratios(rows: Sequence[dict[str, object]], count: int) -> None:
+    """Print how many times as fast turngate's ways are as what they are compared with, and the gate as one that scans."""
+    speeds = {str(row["name"]): _speed(row, count) for row in rows}
+    ours = [name for name in speeds if name.startswith("turngate")]
+    others = [UNSCANNED, *(name for name in speeds if not name.startswith("turngate"))]
+    print(f"times as fast per frame, at {count:,} characters:")
+    for other in others:
+        ratios = ", ".join(f"{name.removeprefix('turngate, ')} {_ratio(speeds[name] / speeds[other])}" for name in ours)
+        print(f"  as {other}: {ratios}")
+
+
+def _speed(row: dict[str, object], count: int) -> float:
+    speeds = row["chars_per_second"]
+    if not isinstance(speeds, dict):
+        raise TypeError("a row holds speeds by length")
+    return float(speeds[str(count)])
 
 
 def _ratio(value: float) -> str:
@@ -178,14 +228,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--chars", type=int, nargs="+", default=list(CHARS), help="lengths of the answers")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--mastra", type=Path, help="the folder in which @mastra/core was installed")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     arguments = parser.parse_args()
     chars = sorted(arguments.chars)
-    rows = asyncio.run(measure(chars, arguments.rounds))
+    rows, absent = asyncio.run(measure(chars, arguments.rounds, arguments.mastra))
     _print(rows, chars)
+    print("absent: " + ("; ".join(absent) or "nobody"))
     if arguments.json:
         machine = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
-        report = {"measured_at": int(time.time()), "machine": machine, "rounds": arguments.rounds, "contenders": rows}
+        report = {"measured_at": int(time.time()), "machine": machine, "rounds": arguments.rounds}
+        report |= {"contenders": rows, "absent": absent}
         arguments.json.write_text(json.dumps(report, indent=2) + "\n")
 
 

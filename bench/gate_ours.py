@@ -21,8 +21,9 @@ from streams.gate.records import JournalRecord
 from streams.gate.scan import AnswerScan
 from streams.gate.state import Turn
 from streams.gate.work import RunOutput, work_of
+from topics import codec, names
 from topics.content import TextPart
-from topics.records import ModelFrame, TextFrame, TurnRequest
+from topics.records import ModelFrame, Record, TextFrame, TurnRequest
 
 #: Told of every release as it comes: its text.
 Release = Callable[[str], None]
@@ -55,12 +56,16 @@ class OneMember:
 
 
 class ThroughTheGate:
-    """The worker's own state machine from frames to effects, without bytes and without a broker."""
+    """The worker's own state machine from frames to effects, without bytes and without a broker.
 
-    def __init__(self, members: Sequence[object]) -> None:
+    `together` frames are one event, as when a worker finds them waiting.
+    """
+
+    def __init__(self, members: Sequence[object], together: int = 1) -> None:
         self._deps = Deps(output_processors=members)
         self._policy = gate_policy(self._deps)
         self._chain = OutputChain(self._deps.output_processors)
+        self._together = together
 
     async def __call__(self, frames: Sequence[str], release: Release, arrived: Callable[[int], None]) -> None:
         """Send an answer through."""
@@ -68,12 +73,14 @@ class ThroughTheGate:
         scan = AnswerScan(opener) if opener is not None else None
         turn = _open_turn(self._policy)
         last = len(frames) - 1
+        waiting: list[ModelFrame] = []
         for seq, text in enumerate(frames):
-            frame = ModelFrame(
-                thread_id="t", turn_id="t", seq=seq, text=text, finish_reason="stop" if seq == last else None
-            )
+            waiting.append(self.read(seq, text, last))
             arrived(len(text))
-            turn = self._happened(turn, events.Frames((frame,)), scan, release)
+            if len(waiting) < self._together and seq < last:
+                continue
+            turn = self._happened(turn, events.Frames(tuple(waiting)), scan, release)
+            waiting.clear()
             work = work_of(turn, self._policy)
             if isinstance(work, RunOutput):
                 subject = Answer(text=str(turn.answer.text), complete=work.final)
@@ -83,29 +90,92 @@ class ThroughTheGate:
         if turn.outcome != "completed":
             raise RuntimeError(f"the answer ended as {turn.outcome}")
 
+    def read(self, seq: int, text: str, last: int) -> ModelFrame:
+        """Return a frame."""
+        return ModelFrame(thread_id="t", turn_id="t", seq=seq, text=text, finish_reason="stop" if seq == last else None)
+
+    def write(self, record: Record) -> None:
+        """Do with what is to be published whatever takes time."""
+
+    def journal(self, record: JournalRecord) -> None:
+        """Do the same with what is to be journaled."""
+
     def _happened(self, turn: Turn, event: events.Event, scan: AnswerScan | None, release: Release) -> Turn:
         for entry in machine.decide(turn, event, 0.0, self._policy, scan):
             record = JournalRecord(n=turn.n, at=0.0, confirmed=-1, entry=entry)
+            self.journal(record)
             for effect in effects_of(turn, record, self._policy.max_record_bytes):
+                self.write(effect.record)
                 if isinstance(effect.record, TextFrame):
                     release(effect.record.text)
             turn = machine.evolve(turn, record)
         return turn
 
 
-class ScannersAlone:
-    """The chain's scanners and nothing around them: what other filters of streams are to be compared with."""
+class FromBytesToBytes(ThroughTheGate):
+    """The same from the bytes of frames to those of the journal and of what is published: a worker without a broker.
 
-    def __init__(self, members: Sequence[Redactor]) -> None:
+    The bytes of frames are made before they are timed.
+    """
+
+    def __init__(self, members: Sequence[object], together: int = 1) -> None:
+        super().__init__(members, together)
+        self._raw: list[bytes] = []
+
+    def prepare(self, frames: Sequence[str]) -> None:
+        """Write the frames that come next."""
+        last = len(frames) - 1
+        self._raw = [
+            codec.encode(super(FromBytesToBytes, self).read(seq, text, last)) for seq, text in enumerate(frames)
+        ]
+
+    def read(self, seq: int, text: str, last: int) -> ModelFrame:  # noqa: ARG002 - they are in the bytes
+        """Return a frame, decoded."""
+        return codec.decode(self._raw[seq], names.MODEL_FRAME)
+
+    def write(self, record: Record) -> None:
+        """Encode it."""
+        codec.encode(record)
+
+    def journal(self, record: JournalRecord) -> None:
+        """Encode it."""
+        record.encode()
+
+
+class ScannersAlone:
+    """The chain's scanners and nothing around them: what other filters of streams are to be compared with.
+
+    `together` frames are read at once, as a worker does with those that wait.
+    """
+
+    def __init__(self, members: Sequence[Redactor], together: int = 1) -> None:
         self._members = members
+        self._together = together
 
     async def __call__(self, frames: Sequence[str], release: Release, arrived: Callable[[int], None]) -> None:
         """Send an answer through."""
         scanner = ScannerChain([member.open_scanner for member in self._members])
+        if self._together == 1:
+            for frame in frames:
+                arrived(len(frame))
+                release(scanner.feed(frame))
+        else:
+            for place in range(0, len(frames), self._together):
+                waiting = frames[place : place + self._together]
+                for frame in waiting:
+                    arrived(len(frame))
+                release(scanner.feed("".join(waiting)))
+        release(scanner.finish())
+
+
+class LoopAlone:
+    """The same loop with nothing in it."""
+
+    async def __call__(self, frames: Sequence[str], release: Release, arrived: Callable[[int], None]) -> None:
+        """Send an answer through."""
         for frame in frames:
             arrived(len(frame))
-            release(scanner.feed(frame))
-        release(scanner.finish())
+            release(frame)
 
 
 class RescansThePrefix:

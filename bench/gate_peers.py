@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
+import shutil
+import subprocess
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from bench.gate_ours import Release
@@ -118,6 +122,35 @@ class LiteLlmContentFilter:
         )
         async for chunk in stream:
             release(chunk.choices[0].delta.content or "")
+
+
+class MastraRegexFilter:
+    """Mastra's regex filter, told to redact, in a Node.js of its own that says what processor time it took.
+
+    `folder` is where its package has been installed.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        if folder is None or shutil.which("node") is None:
+            raise ModuleNotFoundError(name="@mastra/core, see --mastra" if folder is None else "node")
+        if not (folder / "node_modules" / "@mastra" / "core").is_dir():
+            raise ModuleNotFoundError(name="@mastra/core")
+        script = Path(__file__).with_name("gate_mastra.mjs")
+        command = [shutil.which("node") or "node", str(script), str(folder.resolve())]
+        self._node = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.seconds = 0.0
+
+    async def __call__(self, frames: Sequence[str], release: Release, arrived: Arrived) -> None:
+        """Send an answer through."""
+        if self._node.stdin is None or self._node.stdout is None:
+            raise RuntimeError("the node process was started without pipes")
+        print(json.dumps({"patterns": PATTERNS, "frames": frames}), file=self._node.stdin, flush=True)
+        said = json.loads(self._node.stdout.readline())
+        self.seconds = said["seconds"]
+        for frame, out in zip([*frames, ""], said["releases"], strict=True):
+            if frame:
+                arrived(len(frame))
+            release(out)
 
 
 async def _stream(frames: Sequence[str], arrived: Arrived) -> AsyncIterator[str]:

@@ -32,6 +32,18 @@ class Metrics(Observer):
         self._open = Gauge(
             "turngate_open_turns", "Turns that have no outcome yet, by partition", ["partition"], registry=self.registry
         )
+        self._waiting = Gauge(
+            "turngate_waiting_inputs",
+            "Records and news that are read and not journaled yet, by partition",
+            ["partition"],
+            registry=self.registry,
+        )
+        self._unpublished = Gauge(
+            "turngate_unpublished_records",
+            "Journal records whose effects are not confirmed yet, by partition",
+            ["partition"],
+            registry=self.registry,
+        )
         self._sources = Counter("turngate_source_records", "Source records taken in", registry=self.registry)
         self._dropped = Counter(
             "turngate_frames_dropped",
@@ -78,6 +90,11 @@ class Metrics(Observer):
     def open_turns(self, partition: int, count: int) -> None:
         """Note how many turns of a partition are open."""
         self._open.labels(str(partition)).set(count)
+
+    def waiting(self, partition: int, sources: int, effects: int) -> None:
+        """Note how much of a partition is in memory and on its way."""
+        self._waiting.labels(str(partition)).set(sources)
+        self._unpublished.labels(str(partition)).set(effects)
 
     def ungated(self, yes: bool) -> None:
         """Say whether answers pass unjudged."""

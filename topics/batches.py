@@ -47,6 +47,7 @@ _HEADER = struct.Struct(">hiqqqhii")
 _HEADER_AT = _FRAME.size + _GUARD.size
 _RECORDS_AT = _HEADER_AT + _HEADER.size
 _CODEC_AT = _HEADER_AT + 1
+_FORMAT_AT = _FRAME.size + 4
 _FORMAT = 2
 _CODEC, _BROKER_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 #: A number takes seven bits of a byte; the eighth says that there are more of them.
@@ -88,14 +89,13 @@ class Batches:
         """Return whether a whole batch follows, and there is room for it."""
         return self._spent < ENOUGH and self._end() is not None
 
-    def next_batch(self) -> Batch | None:
-        """Return the next batch."""
+    def next_batch(self) -> Any:
+        """Return the next batch: aiokafka's, where that reads all of it, the fastest way by far; or ours."""
         end = self._end()
         if end is None:
             return None
-        batch = Batch(memoryview(self._raw)[self._at : end], self._spend)
-        self._at = end
-        return batch
+        raw, self._at = self._raw[self._at : end], end
+        return DefaultRecordBatch(raw) if _is_plain(raw) else Batch(memoryview(raw), self._spend)
 
     def _end(self) -> int | None:
         """Return where the next batch ends; None if it is cut off: it comes whole with the next fetch."""
@@ -171,23 +171,12 @@ class Batch:
                 return
 
     def _quickly(self, data: bytes) -> Sequence[Any] | None:
-        """Return all records as aiokafka reads them, in a hundredth of the time; None if there is anything odd."""
+        """Return all records as aiokafka reads them, in a fraction of the time; None if there is anything odd."""
         if len(data) > MAX_VALUE_BYTES:
             return None
         header = bytearray(self._raw[:_RECORDS_AT])
         header[_CODEC_AT] &= ~_CODEC
-        try:
-            records: list[Any] = list(DefaultRecordBatch(bytes(header) + data))
-        except Exception:  # noqa: BLE001 - what it raises at bytes that make no sense is anything
-            return None
-        headers = 0
-        following = self.base_offset
-        for record in records:
-            headers += len(record.headers)
-            if record.offset != following and (not self._compacted or record.offset < following):
-                return None
-            following = record.offset + 1
-        return records if following <= self.next_offset and headers <= MAX_HEADERS else None
+        return _as_aiokafka_reads(DefaultRecordBatch(bytes(header) + data))
 
     def _record(self, data: bytes, following: int) -> Record:
         """Return the record whose bytes are `data`, and which stands at `following` or, after compaction, later."""
@@ -243,6 +232,30 @@ class Batch:
 
 
 _NO_HEADER = (0, 0, -1, -1, -1, -1, -1, 0)
+
+
+def _is_plain(raw: bytes) -> bool:
+    """Return whether a batch is not packed, undamaged, and has nothing in it that aiokafka does not read."""
+    if len(raw) < _RECORDS_AT or len(raw) > MAX_VALUE_BYTES or raw[_FORMAT_AT] != _FORMAT or raw[_CODEC_AT] & _CODEC:
+        return False
+    return DefaultRecordBatch(raw).validate_crc() and _as_aiokafka_reads(DefaultRecordBatch(raw)) is not None
+
+
+def _as_aiokafka_reads(batch: Any) -> Sequence[Any] | None:
+    """Return all records of a batch of aiokafka's, or None if it raises, or their offsets or headers are odd."""
+    try:
+        records: list[Any] = list(batch)
+    except Exception:  # noqa: BLE001 - what it raises at bytes that make no sense is anything
+        return None
+    offset: int = batch.base_offset
+    compacted = len(records) != batch.last_offset_delta + 1
+    headers = 0
+    for record in records:
+        if record.offset != offset and (not compacted or record.offset < offset):
+            return None
+        offset = record.offset + 1
+        headers += len(record.headers)
+    return records if batch.last_offset_delta >= 0 and offset <= batch.next_offset and headers <= MAX_HEADERS else None
 
 
 def _has_header(raw: memoryview) -> bool:

@@ -126,11 +126,16 @@ class Connection:
     async def _opened(
         self, start: Callable[[], Awaitable[None]], stop: Callable[[], Awaitable[None]]
     ) -> AsyncIterator[None]:
+        task = asyncio.current_task()
+        cancelled = task.cancelling() if task else 0
         try:
             await self._start(start)
             yield
         finally:
             await stop()
+            # aiokafka awaits the tasks that it has just cancelled, and takes a cancellation of this one for theirs.
+            if task and task.cancelling() > cancelled:
+                raise asyncio.CancelledError
 
     async def _start(self, start: Callable[[], Awaitable[None]]) -> None:
         """Try until the limit: a broker that is just starting refuses, or accepts and hangs up."""

@@ -18,12 +18,13 @@ from topics import codec
 from topics.admin import TopicAdmin
 from topics.errors import TopicLayoutError, TopicsError, WireError
 from topics.names import CANCELS, DEAD_LETTER, DEAD_LETTERS, FRAMES, PROMPTS, REQUESTS, TOOL_CALLS, TOOL_RESULTS, Names
+from topics.snapshots import to_the_end
 from topics.unreadable import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from aiokafka import AIOKafkaConsumer, ConsumerRecord
+    from aiokafka import ConsumerRecord
 
     from topics.connection import Connection
     from topics.records import DeadLetter
@@ -34,7 +35,6 @@ logger = logging.getLogger(__name__)
 REPLAYABLE = (REQUESTS, PROMPTS, FRAMES, CANCELS, TOOL_CALLS, TOOL_RESULTS)
 #: How long to wait, in seconds, for a record that should be there; the embedded broker does not tell reliably whether.
 _RECORD_LIMIT_S = 3.0
-_POLL_MS = 200
 
 
 class DeadLetterNotFoundError(TopicsError):
@@ -169,7 +169,7 @@ class DeadLetters:
         try:
             async with self._connection.consumer() as consumer:
                 places = [TopicPartition(name, number) for number in range(partitions[name])]
-                async for record in self._to_the_end(consumer, places):
+                async for record in to_the_end(self._connection, consumer, places):
                     try:
                         letter = codec.decode(record.value, DEAD_LETTER)
                     except WireError as error:
@@ -225,28 +225,3 @@ class DeadLetters:
         if record.offset != letter.origin_offset:
             raise gone
         return record
-
-    async def _to_the_end(
-        self, consumer: AIOKafkaConsumer, places: Sequence[TopicPartition]
-    ) -> AsyncIterator[ConsumerRecord]:
-        """Yield every record that is there now.
-
-        The end that the broker tells is only where to stop waiting: the embedded one tells it too low, so whatever
-        still comes after it is taken too.
-        """
-        consumer.assign(places)
-        ends = await consumer.end_offsets(places)
-        await consumer.seek_to_beginning()
-        deadline = asyncio.get_running_loop().time() + self._connection.limit_s
-        while True:
-            batches = await consumer.getmany(timeout_ms=_POLL_MS)
-            for records in batches.values():
-                for record in records:
-                    yield record
-            if batches:
-                deadline = asyncio.get_running_loop().time() + self._connection.limit_s
-                continue
-            if all([await consumer.position(place) >= ends[place] for place in places]):
-                return
-            if asyncio.get_running_loop().time() > deadline:
-                raise self._connection.unreachable("records that should be there do not come")

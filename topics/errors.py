@@ -3,7 +3,7 @@
     TopicsError
     ├── WireError                 a record's bytes are not what its topic carries
     │   ├── MalformedRecordError    not JSON, not an object, not UTF-8, a tombstone, a missing or wrong field
-    │   │   └── UnreadableRecordError the record is damaged, or not made as Kafka's protocol has it
+    │   ├── UnreadableRecordError   the record is damaged, or not made as Kafka's protocol has it
     │   └── UnsupportedVersionError a `v` this build does not know
     ├── RecordTooLargeError       a record would exceed what the broker accepts
     ├── TopicLayoutError          topics are missing, or have the wrong partitions or cleanup
@@ -27,7 +27,7 @@ class MalformedRecordError(WireError):
     """The bytes cannot be read as the topic's record: says which fields are wrong, never what they contain."""
 
 
-class UnreadableRecordError(MalformedRecordError):
+class UnreadableRecordError(WireError):
     """The record, or the batch that it came in, cannot be read as Kafka stores them: says what is wrong with it."""
 
 

@@ -13,8 +13,9 @@ Level: TypeAlias = Literal["error", "warning", "note"]
 #: What is wrong. `window`: a split leaks, as too little is held back. `needs-sum`: so it does, unless the lookbacks are
 #: added. `unbounded`: no window is enough. `early-reject`: a prefix is refused, and the text is not. `late-reject`: only
 #: the complete text is refused. `throws`, `throws-on-prefix`: an exception, or an answer that is no verdict. `unsteady`:
-#: the verdict depends on chance, on the clock, on ids or on earlier texts. `context`: on who asks. `scanner`: it does not
-#: say what its processor says. `scanner-throws`. `holds-back`: a scanner can hold text without limit.
+#: the verdict depends on chance, on the clock, on ids, on earlier texts or on the process. `context`: on who asks.
+#: `scanner`: it does not say what its processor says. `scanner-throws`. `holds-back`: a scanner can hold text without limit.
+#: `slow-scanner`: its time grows faster than the text. `not-vouched-for`: it is not run by workers.
 #: `unbounded-pattern`: a pattern in the code has no longest match. `slow`: time grows faster than the text. `hangs`: a
 #: call went over the limit. `crashes`: a call took its process down. `incomplete`: there was not time enough.
 Kind: TypeAlias = Literal[
@@ -30,6 +31,8 @@ Kind: TypeAlias = Literal[
     "scanner",
     "scanner-throws",
     "holds-back",
+    "slow-scanner",
+    "not-vouched-for",
     "unbounded-pattern",
     "slow",
     "hangs",

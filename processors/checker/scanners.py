@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from processors.checker import wording
 from processors.checker.findings import Example, Finding
@@ -61,5 +62,12 @@ def _example(scanning: Scanning, memo: Memo, text: Text, pair: tuple[int, int]) 
     )
     for breaks in ways:
         if breaks(text.text[: pair[0]], text.text[: pair[1]]):
-            return shorten(text, pair, breaks)
+            return _told(scanning, memo, shorten(text, pair, breaks), singly=breaks is ways[1])
     return Example(text, 0, *pair)
+
+
+def _told(scanning: Scanning, memo: Memo, example: Example, *, singly: bool) -> Example:
+    """Return an example with what the scanner says of it, and what the processor makes of it."""
+    whole = example.head + example.tail
+    said = "".join(scanning.run(whole if singly else (example.head, example.tail)))
+    return replace(example, released=said, settled=memo.settled(whole))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -62,6 +63,11 @@ class Scanning:
         """
         scanner = self._open()
         return [self._feed(scanner, piece) for piece in pieces] + [self._finish(scanner)]
+
+    def pace(self, pieces: Iterable[str]) -> None:
+        """Scan a text for the time it takes; what is thrown ends it."""
+        with contextlib.suppress(Exception):
+            self.run(pieces)
 
     def held(self, head: str) -> int:
         """Return how many characters are held back after `head`; 0 where the scanner throws."""

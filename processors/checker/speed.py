@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 _SIZES = (8, 12, 16, 20, 24, 28, 32, 40, 64, 128, 256, 512, 1_024, 4_096)
@@ -21,7 +21,7 @@ _MOST = 300
 #: After so many notable ones the worst of them will do.
 _ENOUGH = 20
 #: What no pattern can make a match of, as a rule.
-_DEAD_ENDS = ("\x00", "\n!")
+DEAD_ENDS = ("\x00", "\n!")
 _UNITS = (
     *"ax0A _-.,:;/\\@#*+=<>()[]{}\"'|&%\n\t",
     *("a ", "a.", "a@", "a-", "0 ", "0-", "0.", "aA1", "\r\n", "<a", "</", "://", "--", "()", "a=", "\u00e9", "\u5bc6"),
@@ -45,15 +45,23 @@ class Slow:
 
 
 def slowest(
-    call: Callable[[str], object], samples: Iterable[str], *, seed: int, limit_s: float, give_up: Callable[[], bool]
+    call: Callable[[str], object],
+    samples: Iterable[str],
+    *,
+    seed: int,
+    limit_s: float,
+    give_up: Callable[[], bool],
+    most: int = _MOST,
+    dead_ends: Sequence[str] = DEAD_ENDS,
 ) -> Slow | None:
     """Return the first repetition on which a long answer would take `call` more than `limit_s`, or else the worst.
 
-    Only such count on which it is slower than their length explains.
+    Only such count on which it is slower than their length explains. At most `most` repetitions of pieces of `samples` are
+    tried, each before one of `dead_ends`.
     """
     tries = _ENOUGH
     worst: Slow | None = None
-    for before, unit, after in _pumps(samples, seed):
+    for before, unit, after in _pumps(samples, dead_ends, seed, most):
         found = _measure(call, before, unit, after)
         if found is not None and (found.foretold_s is None or found.foretold_s > limit_s):
             return found
@@ -95,17 +103,17 @@ def _time(call: Callable[[str], object], text: str) -> float:
     return time.process_time() - began
 
 
-def _pumps(samples: Iterable[str], seed: int) -> list[tuple[str, str, str]]:
+def _pumps(samples: Iterable[str], dead_ends: Sequence[str], seed: int, most: int) -> list[tuple[str, str, str]]:
     """Return what stands before a repeated unit, the unit, and what stands behind: from general to particular."""
-    general = [("", unit, dead_end) for unit in _UNITS for dead_end in _DEAD_ENDS]
+    general = [("", unit, dead_end) for unit in _UNITS for dead_end in dead_ends]
     particular = dict.fromkeys(
         (sample[:place], sample[place : place + size], dead_end)
         for sample in samples
         for place in range(len(sample))
         for size in (1, 2)
-        for dead_end in _DEAD_ENDS
+        for dead_end in dead_ends
     )
     chosen = list(particular)
-    if len(chosen) > _MOST:
-        chosen = random.Random(seed).sample(chosen, _MOST)  # noqa: S311 - the same each time
+    if len(chosen) > most:
+        chosen = random.Random(seed).sample(chosen, most)  # noqa: S311 - the same each time
     return general + chosen

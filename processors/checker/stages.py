@@ -13,19 +13,23 @@ from processors.checker.judge import Meter
 from processors.checker.prefixes import check_prefixes
 from processors.checker.reach import Reached, reach
 from processors.checker.scanners import check_scanner
-from processors.checker.speed import slowest
+from processors.checker.scanning import Scanning
+from processors.checker.speed import DEAD_ENDS, slowest
 from processors.checker.steady import unsteady
 from processors.checker.subject import Subject
 from processors.checker.texts import Text, built_in, code_texts
 from processors.deps import Deps
 from processors.manifest import ReleaseMode
 
-What: TypeAlias = Literal["speed", "window", "steady", "scanner"]
+What: TypeAlias = Literal["speed", "window", "steady", "scanner", "pace"]
 
 #: Of one member: texts that its patterns match, and texts that it names. Of all: mixtures of these.
 _MOST_SAMPLES = 24
 _MOST_WORDS = 24
 _MOST_MIXED = 80
+#: A scanner's pace is measured on so many repetitions of what its patterns match, in pieces of so many characters.
+_MOST_PACED = 40
+_PIECE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Setup:
         for number, scans in enumerate(self.scans):
             stages += [Stage("speed", number), Stage("window", number), Stage("steady", number)]
             if scans:
-                stages.append(Stage("scanner", number))
+                stages += [Stage("scanner", number), Stage("pace", number)]
         if len(self.names) > 1:
             stages.append(Stage("window", None))
             if self.mode == "scan":
@@ -110,6 +114,8 @@ class Stages:
                 return self._steady(subject, self._reached[stage.member or 0])
             case "scanner":
                 return check_scanner(subject)
+            case "pace":
+                return self._pace(subject, self._reached[stage.member or 0])
 
     def _speed(self, subject: Subject, reached: Reached) -> Iterator[Finding]:
         (member,) = subject.members
@@ -129,6 +135,25 @@ class Stages:
             yield wording.slow(member, found)
         if any(made.is_endless(pattern, flags) for pattern, flags in reached.patterns):
             yield wording.endless(member)
+
+    def _pace(self, subject: Subject, reached: Reached) -> Iterator[Finding]:
+        (member,) = subject.members
+        if not member.linear_time:
+            yield wording.not_vouched_for(member)
+        if member.open_scanner is None:
+            return
+        scanning = Scanning(member.open_scanner, self._meter)
+        found = slowest(
+            lambda text: scanning.pace(text[place : place + _PIECE] for place in range(0, len(text), _PIECE)),
+            [sample for pattern, flags in reached.patterns for sample in made.samples(pattern, flags)],
+            seed=self._seed,
+            limit_s=member.timeout_s,
+            give_up=lambda: self._meter.out_of_time,
+            most=_MOST_PACED,
+            dead_ends=DEAD_ENDS[:1],
+        )
+        if found is not None:
+            yield wording.slow_scanner(member, found)
 
     def _steady(self, subject: Subject, reached: Reached) -> Iterator[Finding]:
         found = unsteady(subject.judge(), subject.readings(), self._meter, reached.namespaces, self._seed)

@@ -187,7 +187,7 @@ def _stopped(state: _State, meter: Meter, limit_s: float | None) -> None:
     name = None if stage.member is None else setup.names[stage.member]
     _, index, length = meter.read()
     example: Example | None = None
-    if stage.what != "speed" and index < len(setup.texts) and length <= len(setup.texts[index].text):
+    if stage.what not in ("speed", "pace") and index < len(setup.texts) and length <= len(setup.texts[index].text):
         example = Example(setup.texts[index], 0, length, length)
     found = wording.crashes(name, example) if limit_s is None else wording.hangs(name, limit_s, example)
     if not any((one.kind, one.processor) == (found.kind, name) for one in state.findings):

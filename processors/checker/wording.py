@@ -17,6 +17,7 @@ _CAUSES: dict[Cause, str] = {
     "ids": "on ids that are new for every turn or attempt",
     "context": "on who asks, and where",
     "history": "on what it judged before: keep nothing between calls",
+    "process": "on the process it runs in, as Python's `hash` of a text does: use a digest of hashlib",
 }
 
 
@@ -99,6 +100,27 @@ def scanner_throws(name: str | None, error: str, example: Example) -> Finding:
     """Return that a scanner raises or returns no text."""
     message = f"the scanner fails with {error}: nothing is released then before the answer is complete."
     return Finding("warning", "scanner-throws", name, message, example)
+
+
+def not_vouched_for(member: Processor) -> Finding:
+    """Return that a scanner is there and will not be used."""
+    message = (
+        "its scanner is checked here and not run in workers: nobody vouches for it. If it can never hang, declare "
+        "linear_time=True beside it."
+    )
+    return Finding("note", "not-vouched-for", member.name, message)
+
+
+def slow_scanner(member: Processor, found: Slow) -> Finding:
+    """Return that the time of a scanner grows faster than the text."""
+    size = len(found.text)
+    example = Example(Text("repetition", 1, found.text), 0, size, size)
+    took = "never ends" if found.foretold_s is None else f"would take {_seconds(found.foretold_s)}"
+    message = (
+        f"the time of its scanner grows with the length to the power of {found.exponent:.1f}: an answer of "
+        f"{LONG_ANSWER:,} characters like these {took}. It must look at each character a bounded number of times."
+    )
+    return Finding("error" if member.linear_time else "warning", "slow-scanner", member.name, message, example)
 
 
 def holds_back(name: str | None, example: Example) -> Finding:

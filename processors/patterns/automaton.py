@@ -23,7 +23,7 @@ from processors.patterns.tree import Char, Choice, Node, Parsed, Repeat
 #: Longer pieces cost less by the engine, and are too seldom the same to be remembered.
 MOST_CHARS = 32
 #: Patterns of more characters than this, counted repeats written out, are left to the engine.
-_MOST_POSITIONS = 1_000
+_MOST_POSITIONS = 4_000
 _MOST_GROUPS = 64
 #: So many steps are remembered; then all are forgotten.
 _MOST_STEPS = 50_000
@@ -78,10 +78,13 @@ class Automaton:
         self._engines: list[Engine] = []
         self._class_of: list[int | None] = []
         self._follow: list[set[int]] = []
+        patterns = tuple(patterns)
+        #: Whether what matched may be certain though all from there on is open.
+        self.lazy = any(tree.is_lazy(parsed.body) for parsed in patterns)
         self._ways = [way for parsed in patterns for way in self._built(parsed)]
         self._kinds: dict[str, frozenset[int]] = {}
         self._known: dict[tuple[tuple[frozenset[int], ...], frozenset[int], bool], Configuration] = {}
-        self._remembered = 0
+        self.remembered = 0
 
     def outset(self, before: str) -> Configuration:
         """Return the configuration behind the text `before`, of which nothing is open; empty at a text's beginning."""
@@ -110,14 +113,14 @@ class Automaton:
         return Step(configuration, tuple(starts))
 
     def _remember(self, configuration: Configuration, piece: str, step: Step) -> None:
-        if self._remembered >= _MOST_STEPS:
+        if self.remembered >= _MOST_STEPS:
             for known in list(self._known.values()):
                 known.steps.clear()
             self._known.clear()
             self._kinds.clear()
-            self._remembered = 0
+            self.remembered = 0
         configuration.steps[piece] = step
-        self._remembered += 1
+        self.remembered += 1
 
     def _step(self, before: Configuration, char: str) -> Step:
         kinds = self._kinds_of(char)

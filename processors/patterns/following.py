@@ -46,8 +46,8 @@ class Following:
             return length + len(delta)
         starts = self._starts
         self._starts = starts = [starts[start] if start >= 0 else length + ~start for start in begun]
-        if at.matched and (begun[0] != 0 or starts[0] != settled):
-            # What matched may be found now. It cannot be while all from there on is open.
+        if at.matched and (self._automaton.lazy or begun[0] != 0 or starts[0] != settled):
+            # What matched may be found now. It cannot be while all from there on is open, unless it was lazy.
             return None
         self._at = at
         return starts[0]
@@ -69,6 +69,6 @@ class Following:
         if step is None:
             return None
         self._starts = [settled + ~start for start in step.starts]
-        if step.to.matched and self._starts[:1] != [settled]:
+        if step.to.matched and (self._automaton.lazy or self._starts[:1] != [settled]):
             return None
         return step.to

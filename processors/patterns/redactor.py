@@ -18,6 +18,7 @@ from processors.patterns.glance import Glance
 from processors.patterns.ours import is_ours
 from processors.patterns.pattern import Pattern
 from processors.patterns.settle import Finder, Finding, settle
+from processors.patterns.tree import Parsed
 from processors.verdicts import Replace
 from topics.content import ToolCall
 
@@ -90,10 +91,16 @@ class Rules:
 
     @cached_property
     def automaton(self) -> Automaton | None:
-        """The rules' patterns as one automaton, if they can be one."""
-        patterns = [finder.parsed for finder in self._finders if isinstance(finder, Pattern)]
+        """What the finders watch for as one automaton, if each of them says it and it is not too long."""
+        patterns: list[Parsed] = []
+        for finder in self._finders:
+            # A class made of `Pattern` may find something else.
+            watched = finder.parsed if type(finder) is Pattern else getattr(finder, "watched", None)
+            if not isinstance(watched, Parsed):
+                return None
+            patterns.append(watched)
         try:
-            return Automaton(patterns) if len(patterns) == len(self._finders) else None
+            return Automaton(patterns)
         except TooManyPositionsError:
             return None
 
@@ -263,6 +270,11 @@ class Redactor:
     def open_scanner(self) -> RedactingScanner:
         """Return a scanner for one answer."""
         return RedactingScanner(self._ready, self._placeholders())
+
+    def reader(self) -> Callable[[str], tuple[str, int]]:
+        """Return what redacts one text after another, and says how much it replaced: equal findings get equal numbers."""
+        placeholders = self._placeholders()
+        return lambda text: self._redact(text, placeholders)
 
     def _redact(self, text: str, placeholders: Placeholders) -> tuple[str, int]:
         """Return a text with everything found in it replaced, and how much that was."""

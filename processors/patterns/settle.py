@@ -16,7 +16,11 @@ from processors.patterns.pattern import Span
 
 
 class Finder(Protocol):
-    """Finds things in a text (`processors.patterns.Pattern` is one)."""
+    """Finds things in a text (`processors.patterns.Pattern` is one).
+
+    It may have an attribute `watched`, a parsed pattern: then nothing is found, and nothing is open, unless that matches
+    from the same place or further left, or is as open. Text for which it is neither is read at less cost.
+    """
 
     def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:
         """Yield what is found at `start` or later, from left to right, none over another.

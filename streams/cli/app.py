@@ -9,7 +9,21 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.commands import dead_letters, demo, follow, gate, processors, send, settings, topics, up, worker
+from streams.cli.commands import (
+    dead_letters,
+    demo,
+    follow,
+    gate,
+    gateway,
+    keys,
+    processors,
+    send,
+    settings,
+    threads,
+    topics,
+    up,
+    worker,
+)
 from streams.cli.failures import USAGE
 
 app = typer.Typer(
@@ -27,11 +41,14 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("up")(up.up)
 app.command("worker")(worker.worker)
+app.command("gateway")(gateway.gateway)
+app.add_typer(keys.app, name="keys")
 app.command("send")(send.send)
 app.command("follow")(follow.follow)
 app.add_typer(topics.app, name="topics")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(processors.app, name="processors")
+app.add_typer(threads.app, name="threads")
 app.command("gate")(gate.gate)
 app.command("settings")(settings.settings)
 

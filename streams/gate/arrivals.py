@@ -29,8 +29,10 @@ def arrived(
     arrival = frames.plan(turn.answer, current, step=step, attempt=attempt, max_bytes=policy.max_record_bytes)
     if arrival.error is not None:
         return (*arrival.entries, attempt_failed(turn, arrival.error, now, policy))
-    made: list[AnyEntry] = []
     answer = turn.answer
+    if len(arrival.entries) == 1 and _is_text(entry := arrival.entries[0]) and _has_room(answer, entry, policy):
+        return _gated(turn, answer, entry, policy, scan)
+    made: list[AnyEntry] = []
     for entry in arrival.entries:
         for gated in _gated(turn, answer, entry, policy, scan):
             made.append(gated)
@@ -41,6 +43,15 @@ def arrived(
     if made and isinstance(last := made[-1], entries.Llm) and last.settled and answer.tool_calls:
         made[-1] = settled_live(turn, answer, last)
     return made
+
+
+def _is_text(entry: entries.Llm) -> bool:
+    """Return whether an entry brings text and nothing else, as nearly all do."""
+    return not (entry.early or entry.tool_calls or entry.refusal) and entry.finish_reason is None
+
+
+def _has_room(answer: Answer, entry: entries.Llm, policy: Policy) -> bool:
+    return len(answer.text) + len(entry.text) <= policy.max_answer_chars and excess(answer, policy) is None
 
 
 def _gated(

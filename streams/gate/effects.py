@@ -1,4 +1,4 @@
-"""What a journal record causes to be published: a pure function of the state before it and the record (design §6.2).
+"""What a journal record causes to be published: a pure function of the state before it and the record.
 
 Called with the same journal it gives the same records with the same bytes, which is what lets recovery publish again
 whatever a dead worker may not have published.
@@ -18,6 +18,7 @@ import orjson
 from processors.outcomes import Report
 from streams.gate import entries, machine, steps
 from streams.gate.costs import added
+from streams.gate.decisions import decision_of
 from streams.gate.prompts import prompt_of
 from streams.gate.records import JournalRecord
 from streams.gate.release import pieces
@@ -32,7 +33,6 @@ from topics.records import (
     CancelCall,
     CancelledFrame,
     CompletedFrame,
-    Decision,
     FailedFrame,
     PostprocessCompleteFrame,
     Record,
@@ -43,8 +43,12 @@ from topics.records import (
     ToolCallRequest,
 )
 from topics.records import Phase as PhaseName
+from topics.trusted import like
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
+
+#: What every text frame is made like: most records publish one.
+_TEXT = TextFrame(thread_id="thread", turn_id="turn", text="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,29 +290,12 @@ class _Effects:
 
     def _frames(self, text: str, offset: int) -> Iterator[Publish]:
         for piece in pieces(text, self.max_bytes):
-            yield self._released(TextFrame(**{**self._ids(), "offset": offset}, text=piece))
+            yield self._released(like(_TEXT, **{**self._ids(), "offset": offset}, text=piece))
             offset += len(piece)
 
     def _decisions(self, phase: PhaseName | None, reports: Iterable[Report]) -> Iterator[Publish]:
         for report in reports:
-            yield Publish(
-                names.DECISIONS,
-                Decision(
-                    **self._turn_ids(),
-                    step=self.turn.step,
-                    attempt=self.turn.attempt,
-                    phase=phase or "output",
-                    processor=report.processor,
-                    version=report.version,
-                    verdict=report.verdict,
-                    changes=report.changes,
-                    time_ms=report.time_ms,
-                    error=report.error,
-                    reason=report.reason,
-                    metadata=report.metadata,
-                    at=self.record.at,
-                ),
-            )
+            yield Publish(names.DECISIONS, decision_of(self.turn, phase or "output", report, self.record.at))
 
     def _released(self, frame: TerminalFrame | TextFrame | ResetFrame | PostprocessCompleteFrame) -> Publish:
         return Publish(names.RELEASED_FRAMES, frame)

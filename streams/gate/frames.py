@@ -126,7 +126,9 @@ def _beside_text(group: Sequence[ModelFrame], *, ended: bool) -> dict[str, Any]:
 
 def _joined(group: Sequence[ModelFrame], half: int | None, *, ended: bool) -> tuple[str, int | None]:
     """Return the group's text with surrogate halves of neighbouring frames joined, and a half that still waits."""
-    text = (chr(half) if half is not None else "") + "".join(frame.text or "" for frame in group)
+    text = "".join([frame.text or "" for frame in group])
+    if half is not None:
+        text = chr(half) + text
     waiting: int | None = None
     if text and not ended and is_first_half(text[-1]):
         waiting = ord(text[-1])

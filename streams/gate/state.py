@@ -57,7 +57,7 @@ class Copied:
         if len(fields) != len(self.__dict__):
             raise TypeError(f"no fields of {type(self).__name__}: {', '.join(changes.keys() - self.__dict__.keys())}")
         copy = object.__new__(type(self))
-        copy.__dict__.update(fields)
+        object.__setattr__(copy, "__dict__", fields)
         return copy
 
 

@@ -19,6 +19,7 @@ from streams.gate.release import pieces
 from streams.gate.state import Turn
 from topics import codec
 from topics.content import Message
+from topics.errors import WireError
 
 #: The version of the rows' shape, as `records.JOURNAL_VERSION` is of turns' records.
 TRANSCRIPT_VERSION = 1
@@ -84,7 +85,7 @@ class Row(BaseModel):
                     "start the newer turngate again"
                 )
             return cls.model_validate(data)
-        except (KeyError, TypeError, ValueError) as exc:
+        except (KeyError, TypeError, ValueError, WireError) as exc:
             raise JournalError(f"a row of a transcript cannot be read ({type(exc).__name__})") from None
 
 

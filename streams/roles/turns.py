@@ -1,4 +1,4 @@
-"""The turn worker: put together from the settings, checked against the boot floor (design §4), and run."""
+"""The turn worker: put together from the settings, checked against the boot floor, and run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from topics.records import UsageRecord
 log = logging.getLogger(__name__)
 
 #: What models are told of a thread where the operator says nothing about it.
-_HISTORY = LastMessages(40)
+HISTORY = LastMessages(40)
 
 
 async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
@@ -73,9 +73,10 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         desk = DeskSettings(
             partitions=partitions,
             on_busy=settings.on_busy,
+            max_thread_turns=settings.max_thread_turns,
             idempotency_window_s=settings.idempotency_window_s,
             threads=ThreadSettings(
-                window=manifest.history or (None if manifest.own_history else _HISTORY),
+                window=manifest.history or (None if manifest.own_history else HISTORY),
                 windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
                 retention_s=settings.thread_retention_s,
             ),

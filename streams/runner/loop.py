@@ -62,6 +62,8 @@ class CallLoop(Generic[R]):
         self._inbox: Inbox[Input] = Inbox()
         self._tasks: list[asyncio.Task[None]] = []
         self._expiry_due = False
+        #: How many requests were delivered whose calls have not been started yet.
+        self.requests_waiting = 0
 
     def start(self, interrupted: Sequence[CallKey]) -> None:
         """Begin: report the calls that a dead predecessor left behind, then take inputs in."""
@@ -81,7 +83,9 @@ class CallLoop(Generic[R]):
 
     async def deliver(self, source: Source) -> None:
         """Add a source record to the inbox; waits while the inbox is full."""
-        await self._inbox.deliver(source)
+        await self._inbox.deliver(source, source.size)
+        if source.topic is self._kind.requests:
+            self.requests_waiting += 1
 
     async def _ingest(self, interrupted: Sequence[CallKey]) -> None:
         await self._report(interrupted)
@@ -113,6 +117,7 @@ class CallLoop(Generic[R]):
                 item.ack()
         for request in plan.starts:  # 5
             self._maker.start(request, self._done)
+        self.requests_waiting -= sum(isinstance(item, Source) and item.topic is self._kind.requests for item in batch)
         for cancel in plan.cancels:
             self._maker.cancel(cancel)
 

@@ -57,8 +57,9 @@ class Runner(Generic[R]):
 
     @property
     def full(self) -> bool:
-        """Whether as many calls are open as may be: requests should wait, and nothing else."""
-        return self._maker.open_calls >= self._settings.max_calls
+        """Whether as many calls are open, or about to be, as may be: requests should wait, and nothing else."""
+        coming = sum(loop.requests_waiting for loop in self.partitions.loops.values())
+        return self._maker.open_calls + coming >= self._settings.max_calls
 
     async def deliver(self, source: Source) -> None:
         """Hand a source record to its partition's loop; one for a partition that is not owned comes again elsewhere."""

@@ -35,6 +35,7 @@ OnBusy = Literal["queue", "reject", "cancel_previous"]
 #: Text of fewer code points fits into a record however it is spelt.
 _SMALL_CHARS = 100_000
 
+_TOO_MANY = events.Refuse("InvalidRequestError", "the thread has too many turns waiting: wait for some of them to end")
 _BUSY = events.Refuse("InvalidRequestError", "the thread has an open turn: wait for its end, or set on_busy to queue")
 
 
@@ -42,11 +43,13 @@ _BUSY = events.Refuse("InvalidRequestError", "the thread has an open turn: wait 
 class DeskSettings:
     """What a desk needs to know beside the turns' policy. Times in seconds, sizes in bytes.
 
-    `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy.
+    `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
+    `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room.
     """
 
     partitions: int
     on_busy: OnBusy = "queue"
+    max_thread_turns: int = 100
     max_request_bytes: int = 768 * 1024
     max_frame_bytes: int = 900 * 1024
     threads: ThreadSettings = field(default_factory=ThreadSettings)
@@ -114,6 +117,7 @@ class Desk:
         self.turns: dict[TurnKey, Turn] = {}
         self.done: dict[TurnKey, Done] = {}
         self._threads: dict[ThreadKey, deque[TurnKey]] = {}
+        self._asked_again: dict[TurnKey, None] = {}
         self._confirmed: dict[TurnKey, int] = {}
         self.threads = Threads(settings.threads)
         self._open_scanner = open_scanner
@@ -314,6 +318,9 @@ class Desk:
     def _submit(self, request: TurnRequest, source: Source, now: float, plan: Plan) -> None:
         key = request.turn
         if key in self.turns:
+            if self.turns[key].over:
+                # Its end may have been told before this caller began to listen.
+                self._asked_again[key] = None
             return
         if key in self.done:
             plan.repeats.append((key, self.done[key]))
@@ -323,15 +330,17 @@ class Desk:
             reason = f"the request takes over {self.policy.max_entry_bytes} bytes once written out: send less in it"
             self._refuse_request(source, "RecordTooLargeError", reason, now, plan)
             return
+        waiting = self._threads.get(key.thread, ())
         # A turn whose outcome is decided does not count: its caller may have been told of it before it is closed here.
-        busy = [turn for turn in self._threads.get(key.thread, ()) if not self.turns[turn].over]
         if self.settings.on_busy == "cancel_previous":
             # Before the new turn is journaled: a crash in between then leaves a request that comes again.
-            for previous in busy:
+            for previous in [turn for turn in waiting if not self.turns[turn].over]:
                 self._happened(previous, events.Cancel(), now, plan)
+        rejected = self.settings.on_busy == "reject" and any(not self.turns[turn].over for turn in waiting)
+        too_many = len(waiting) >= self.settings.max_thread_turns
         self._accept(entry, now, plan)
-        if busy and self.settings.on_busy == "reject":
-            self._happened(key, _BUSY, now, plan)
+        if rejected or too_many:
+            self._happened(key, _BUSY if rejected else _TOO_MANY, now, plan)
 
     def _accept(self, entry: entries.Accepted, now: float, plan: Plan) -> None:
         key = entry.request.turn
@@ -431,6 +440,9 @@ class Desk:
         partition, offset = turn.closed_at or (turn.partition, -1)
         self.done[key] = Done(turn.outcome or "", partition, offset, now)
         plan.closed.append(key)
+        if key in self._asked_again:
+            del self._asked_again[key]
+            plan.repeats.append((key, self.done[key]))
         del self.turns[key], self._confirmed[key]
         self._scans.pop(key, None)
         queue = self._threads[key.thread]

@@ -34,6 +34,7 @@ from streams.turns.inputs import Input, News
 from streams.turns.observer import Observer
 from streams.turns.publisher import Publisher
 from streams.turns.repeater import Repeater
+from topics import names
 from topics.ids import TurnKey
 from topics.names import Names
 
@@ -69,7 +70,10 @@ class PartitionLoop:
         self._repeater = Repeater(desk.partition, ports.names, ports.producer, ports.reader)
         self._inbox: Inbox[Input] = Inbox()
         self._expiry_due = False
+        self._ticked = False
         self._tasks: list[asyncio.Task[None]] = []
+        #: How many requests were delivered whose turns the desk does not know yet.
+        self.requests_waiting = 0
 
     def start(self, owed: Plan) -> None:
         """Begin: first publish what the journal says is `owed`, then go on with the open turns, then take inputs in."""
@@ -96,7 +100,9 @@ class PartitionLoop:
 
     async def deliver(self, source: Source) -> None:
         """Add a source record to the inbox; waits while the inbox is full."""
-        await self._inbox.deliver(source)
+        await self._inbox.deliver(source, source.size)
+        if source.topic is names.REQUESTS:
+            self.requests_waiting += 1
 
     def tell(self, key: TurnKey, event: events.Event) -> None:
         """Add news about a turn to the inbox."""
@@ -111,12 +117,16 @@ class PartitionLoop:
             self._inbox.put(start)
         self._give_work(owed)
         while True:
+            # Journaling is quicker than publishing what follows from it; what is not published yet is kept in memory.
+            await self._publisher.room()
             await self._apply(await self._inbox.take())
             await self._expire()
 
     async def _apply(self, batch: Sequence[Input]) -> None:
         sources = [item for item in batch if isinstance(item, Source)]
         plan = self.desk.take(batch, round(self._ports.clock(), 3))  # 1
+        self.requests_waiting -= sum(source.topic is names.REQUESTS for source in sources)
+        self._ticked = False
         rows = [Row(str(key), record.n, record.encode()) for key, record in plan.journal]
         await self._journal.append([*rows, *plan.remember])  # 2
         await self._dead_letters.put(plan.refused)  # 3
@@ -128,6 +138,7 @@ class PartitionLoop:
         self._repeater.put(plan.repeats)
         self._ports.observer.applied(plan, len(sources))
         self._ports.observer.open_turns(self.desk.partition, len(self.desk.turns))
+        self._ports.observer.waiting(self.desk.partition, len(self._inbox), self._publisher.backlog)
 
     def _give_work(self, plan: Plan) -> None:
         for key in plan.touched:
@@ -157,8 +168,10 @@ class PartitionLoop:
                 # This process stood still; what was written meanwhile is still to be read.
                 listening_since = now
             last = now
-            for tick in self.desk.overdue(now, listening_since):
-                self._inbox.put(tick)
+            if not self._ticked:  # those from before are still to be taken in
+                for tick in self.desk.overdue(now, listening_since):
+                    self._inbox.put(tick)
+                    self._ticked = True
             since_expiry += TICK_S
             if since_expiry >= EXPIRY_S:
                 since_expiry = 0.0

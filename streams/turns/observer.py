@@ -13,3 +13,6 @@ class Observer:
 
     def open_turns(self, partition: int, count: int) -> None:
         """The partition now has `count` open turns."""
+
+    def waiting(self, partition: int, sources: int, effects: int) -> None:
+        """In the partition, `sources` inputs are read and not journaled, and `effects` records not yet published."""

@@ -16,6 +16,9 @@ from topics import codec
 from topics.ids import TurnKey
 from topics.names import Names
 
+#: Records whose effects may wait to be confirmed before no more are planned.
+BACKLOG = 10_000
+
 #: Told the turn, its last record whose effects are confirmed, and the terminal frame's offset if there was one.
 Confirmed = Callable[[TurnKey, int, int | None], None]
 
@@ -29,13 +32,26 @@ class Publisher:
         self._producer = producer
         self._on_confirmed = on_confirmed
         self._waiting: list[Outgoing] = []
+        self._under_way = 0
         self._wake = asyncio.Event()
+        self._room = asyncio.Event()
 
     def put(self, outgoing: Sequence[Outgoing]) -> None:
         """Add effects to be published after those already waiting."""
         if outgoing:
             self._waiting.extend(outgoing)
             self._wake.set()
+
+    @property
+    def backlog(self) -> int:
+        """How many records' effects are not confirmed yet."""
+        return len(self._waiting) + self._under_way
+
+    async def room(self) -> None:
+        """Wait until the backlog is short enough for more to be put."""
+        while self.backlog > BACKLOG:
+            self._room.clear()
+            await self._room.wait()
 
     async def run(self) -> None:
         """Publish what is put, until cancelled.
@@ -46,10 +62,13 @@ class Publisher:
             await self._wake.wait()
             self._wake.clear()
             await self._publish(self._take())
+            self._under_way = 0
+            self._room.set()
 
     def _take(self) -> Sequence[Outgoing]:
         """Return what waits; nothing may hold it longer than it takes to publish it, it can be large."""
         taken, self._waiting = self._waiting, []
+        self._under_way = len(taken)
         return taken
 
     async def _publish(self, batch: Sequence[Outgoing]) -> None:

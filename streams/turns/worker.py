@@ -64,8 +64,8 @@ class TurnWorker:
 
     @property
     def full(self) -> bool:
-        """Whether as many turns are open as may be: requests should wait, and nothing else."""
-        count = sum(len(loop.desk.turns) for loop in self.partitions.loops.values())
+        """Whether as many turns are open, or about to be, as may be: requests should wait, and nothing else."""
+        count = sum(len(loop.desk.turns) + loop.requests_waiting for loop in self.partitions.loops.values())
         return count >= self._settings.max_open_turns
 
     async def deliver(self, source: Source) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from typing import Any
 from processors import Deps
 from processors.testing import run_gate
 from tests.brokers.broker import Broker
-from tests.chaos.crew import Crew
-from tests.chaos.faults import LIMIT_S, Fault, Scene
+from tests.chaos.crew import LIMIT_S, Crew
+from tests.chaos.faults import Fault, Scene
 from tests.chaos.readers import Readers
 from tests.chaos.report import Form, Row, Rows
 from tests.integration import chains
@@ -80,6 +81,8 @@ class Arena:
         self._mode = mode
         self._members = members
         self._size = size
+        #: How readers ended in the latest wave, in words, and how many in each way.
+        self.verdicts: Counter[str] = Counter()
         self._chance = random.Random(f"{broker}/{mode}")
         self._scene = Scene(crew, hit_broker or _no_broker)
 
@@ -96,20 +99,22 @@ class Arena:
         With `chain_after`, the chain that the fault changes to, a turn may end as either chain has it, or `failed` on the
         way to one of them.
         """
+        calls_lost = self.crew.claims("models")
         turns = await self._open_wave(fault)
         await self._until_half_way(list(turns))
-        calls_lost = self.crew.claims("models")
         open_ = len(self.readers.open(turns))
         fault_at = asyncio.get_running_loop().time()
         await fault.inject(self._scene)
         await self.readers.until(lambda: not self.readers.open(turns), LIMIT_S)
         late = await self.pipeline.read(turns, timeout_s=LIMIT_S)
         calls_lost = self.crew.claims("models") - calls_lost
-        verdicts = [
-            await asyncio.to_thread(self._verdict, view, seed, chain_after)
-            for turn, seed in turns.items()
-            for view in (self.readers.of[turn].view, late[turn])
-        ]
+        self.verdicts = Counter(
+            [
+                await asyncio.to_thread(self._verdict, view, seed, chain_after)
+                for turn, seed in turns.items()
+                for view in (self.readers.of[turn].view, late[turn])
+            ]
+        )
         readings = [self.readers.of[turn] for turn in turns]
         attempts = [view.terminal.attempt + 1 for view in late.values() if view.terminal is not None]
         row = Row(
@@ -119,9 +124,9 @@ class Arena:
             fault=fault.name,
             turns=len(turns),
             open=open_,
-            readers=len(verdicts),
-            equal=verdicts.count("equal"),
-            failed=verdicts.count("failed"),
+            readers=self.verdicts.total(),
+            equal=self.verdicts["equal"] + self.verdicts["as changed"],
+            failed=self.verdicts["failed"],
             dropped=sum(reading.dropped for reading in readings),
             attempts=sum(attempts),
             ended_themselves=self.crew.ended_themselves,
@@ -132,7 +137,7 @@ class Arena:
         self.crew.ended_themselves = 0
         self._rows.add(row)
         assert open_ > len(turns) / 2, "most turns were over before the fault: it shows nothing"
-        wrong = sorted(set(verdicts) - {"equal"} - ({"failed"} if chain_after else set()))
+        wrong = sorted(set(self.verdicts) - {"equal"} - ({"as changed", "failed"} if chain_after else set()))
         assert not wrong, f"{fault.name}: {wrong}"
         if fault.spares_calls and not calls_lost:
             assert set(attempts) == {1}, f"{fault.name}: calls were made again although no runner lost its partitions"
@@ -177,11 +182,11 @@ class Arena:
         end = view.terminal
         if end is None or view.contradicted:
             return "contradicted"
-        allowed = {expected(MODES[self._mode], seed, end.attempt, self._size.frames)}
-        if chain_after is not None:
-            allowed.add(expected(chain_after, seed, end.attempt, self._size.frames))
+        undisturbed = expected(MODES[self._mode], seed, end.attempt, self._size.frames)
+        changed = undisturbed if chain_after is None else expected(chain_after, seed, end.attempt, self._size.frames)
+        allowed = {changed: "as changed", undisturbed: "equal"}
         if end.kind == "completed":
-            return "equal" if view.text in allowed else "different"
+            return allowed.get(view.text, "different")
         if end.kind == "failed" and any(text.startswith(view.text) for text in allowed):
             return "failed"
         return end.kind

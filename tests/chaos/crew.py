@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from streams.process import EXIT_FATAL
 from tests.integration.pipeline import COMMAND, Pipeline, Worker
 
+#: Longer than anything here takes on a machine that is merely slow.
+LIMIT_S = 120.0
 _LOOK_S = 0.1
+
+
+async def eventually(true: Callable[[], bool], what: str) -> None:
+    """Return once `true()` is; name `what` was waited for if it never is."""
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            while not true():  # noqa: ASYNC110 - log files and processes have no event to wait for
+                await asyncio.sleep(_LOOK_S)
+    except TimeoutError:
+        raise AssertionError(f"waited {LIMIT_S:g} s in vain: {what}") from None
 
 
 @dataclass
@@ -76,10 +88,11 @@ class Crew:
         assert status in (0, EXIT_FATAL), f"{member.worker.log.name} ended with {status}"
 
     async def settle(self) -> None:
-        """Fill every empty place, and return once a turn goes through on every partition."""
+        """Fill every empty place, and return once all have joined and a turn goes through on every partition."""
         for member in self.members:
             if not member.worker.alive:
                 self.replace(member)
+        await eventually(lambda: all(member.worker.claims for member in self.members), "all workers join")
         await self._pipeline.ready()
 
     def claims(self, role: str) -> int:

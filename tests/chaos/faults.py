@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from streams.gate.records import JOURNAL_VERSION
-from tests.chaos.crew import Crew, Member
+from tests.chaos.crew import Crew, Member, eventually
 from tests.integration.pipeline import COMMAND
 
-#: Longer than anything here takes on a machine that is merely slow.
-LIMIT_S = 120.0
-_LOOK_S = 0.1
 #: How long a zombie is left lying once its partitions are somebody else's, so that its successor is at work.
 _DEAD_FOR_S = 1.0
 CHANGED_CHAIN = "tests.integration.chains:streaming_changed"
@@ -47,16 +44,6 @@ class Fault:
     spares_calls: bool
     suits: Suits = "anywhere"
     short: bool = False
-
-
-async def eventually(true: Callable[[], bool], what: str) -> None:
-    """Return once `true()` is; name `what` was waited for if it never is."""
-    try:
-        async with asyncio.timeout(LIMIT_S):
-            while not true():  # noqa: ASYNC110 - log files and processes have no event to wait for
-                await asyncio.sleep(_LOOK_S)
-    except TimeoutError:
-        raise AssertionError(f"waited {LIMIT_S:g} s in vain: {what}") from None
 
 
 async def _nothing(_: Scene) -> None:
@@ -119,9 +106,9 @@ def _roll(role: str, *, command: Sequence[str] = COMMAND, **changes: str) -> Inj
     return inject
 
 
-def older_build() -> tuple[str, ...]:
-    """Return the command of a worker whose build knows journals up to the version before this one's, and writes that."""
-    return (sys.executable, "-m", "tests.chaos.other_build", str(JOURNAL_VERSION - 1))
+def older_build(known: int) -> tuple[str, ...]:
+    """Return the command of a worker whose build knows journal records up to the version `known`."""
+    return (sys.executable, "-m", "tests.chaos.other_build", str(known))
 
 
 async def _at_work(member: Member) -> None:
@@ -146,5 +133,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("the broker is killed", _hit_broker, spares_calls=False, suits="broker"),
 )
 CHANGED = Fault("rolling restart, chain changed", _roll("turns", deps=CHANGED_CHAIN), spares_calls=True)
-#: Of workers that are an `older` build; what comes after them knows a newer journal, and writes it.
+#: To a build that knows a newer journal than the one before, and back again: nothing that was written needs the newer one.
 UPGRADED = Fault("rolling restart, newer journal", _roll("turns"), spares_calls=True)
+ROLLED_BACK = Fault(
+    "rolling restart, older journal", _roll("turns", command=older_build(JOURNAL_VERSION - 1)), spares_calls=True
+)

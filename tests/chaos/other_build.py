@@ -1,6 +1,7 @@
-"""A worker as another build would be it: one whose journal has the version given as the first argument.
+"""A worker as an older build would be it: one that knows journal records up to the version given as the first argument.
 
-`python -m tests.chaos.other_build VERSION --role turns`
+What it writes is what this build writes: a record says the oldest version that can express it. Started with
+`python -m tests.chaos.other_build VERSION --role turns`.
 """
 
 from __future__ import annotations

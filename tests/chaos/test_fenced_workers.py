@@ -16,7 +16,7 @@ from streams.journal.keys import RowKey, is_claim
 from tests.brokers.broker import Broker
 from tests.chaos import compaction
 from tests.chaos.compaction import Found
-from tests.chaos.faults import eventually
+from tests.chaos.crew import eventually
 from tests.integration.pipeline import Pipeline, Worker
 from topics import codec, names
 from topics.connection import Connection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
@@ -26,6 +26,7 @@ from processors import (
     policy,
     tool,
 )
+from processors.checker.findings import Kind, Level
 from processors.declare import KINDS, decorator_of
 from processors.scanner import ScannerChain
 from tests.docs.markdown import ROOT, Row, code, codes, sections
@@ -158,3 +159,10 @@ def test_the_release_modes() -> None:
     declared: list[list[object]] = [[], [incremental, whole], [incremental], [scanning]]
     modes = [processors.Deps(output_processors=members).manifest.release_mode for members in declared]
     assert [row["release"] for row in table] == modes
+
+
+def test_what_the_promise_checker_finds() -> None:
+    """Every kind of finding, in the order of the code, with levels that there are."""
+    rows = SECTIONS["Check the promise"].rows
+    assert [code(row["finding"]) for row in rows] == list(get_args(Kind))
+    assert {level for row in rows for level in row["level"].split(" or ")} == set(get_args(Level))

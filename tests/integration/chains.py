@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
+from pathlib import Path
 
 from processors import (
     Answer,
@@ -56,6 +59,30 @@ def broken(answer: Answer) -> Pass:
     raise RuntimeError(f"this message quotes the answer and must go nowhere: {answer.text}")
 
 
+def _gate_of(answer: Answer) -> Path | None:
+    """Return the file that must be there before the answer's turn may go on, if its caller named one."""
+    named = answer.context.attributes.get("waits_for")
+    return Path(named) if named else None
+
+
+@output_processor(name="waits-blocking")
+def waits_blocking(answer: Answer) -> Pass:
+    """Take as long as the turn's caller wants, and block meanwhile."""
+    gate = _gate_of(answer)
+    while gate is not None and not gate.exists():
+        time.sleep(0.05)
+    return Pass()
+
+
+@output_processor(name="waits")
+async def waits(answer: Answer) -> Pass:
+    """Take as long as the turn's caller wants."""
+    gate = _gate_of(answer)
+    while gate is not None and not gate.exists():  # noqa: ASYNC110 - a file is what two processes share
+        await asyncio.sleep(0.05)
+    return Pass()
+
+
 @input_processor(name="mask-accounts")
 def mask_accounts(prompt: Prompt) -> Prompt:
     """Mask account numbers in every text that goes to the model."""
@@ -85,4 +112,6 @@ streaming_changed = Deps(
     input_processors=[mask_accounts],
     pre_processors=[office_hours],
 )
+slow_blocking = Deps(output_processors=[waits_blocking])
+slow = Deps(output_processors=[waits])
 failing = Deps(output_processors=[broken])

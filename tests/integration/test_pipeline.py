@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 
 import pytest
@@ -128,6 +129,28 @@ async def test_submitting_again_repeats_the_end_and_nothing_else(pipeline: Pipel
     assert ended[0] == ended[1]
     prompts = [record for record in await pipeline.records(names.PROMPTS) if record.turn == turn]
     assert len(prompts) == 1
+
+
+async def test_a_request_past_the_idempotency_window_is_refused_as_expired(pipeline: Pipeline) -> None:
+    """Its turn may have been answered and forgotten: its caller is told, and the model is not asked."""
+    request = TurnRequest(thread_id=fresh_thread(), turn_id="late", message=(TextPart(text="hello"),))
+    turn = request.turn
+    written_at = time.time() - pipeline.settings.idempotency_window_s - 60
+    async with pipeline.connection.producer() as producer:
+        await producer.send_and_wait(
+            pipeline.names.topic(names.REQUESTS),
+            codec.encode(request),
+            key=turn.thread.encode(),
+            partition=turn.thread.partition(pipeline.client.partitions),
+            timestamp_ms=int(written_at * 1000),
+        )
+    terminal = (await ends(pipeline, turn)).terminal
+    assert isinstance(terminal, FailedFrame)
+    assert terminal.error == "InvalidRequestError"
+    assert "new turn" in terminal.message
+    letters = [letter for letter in await pipeline.records(names.DEAD_LETTERS) if letter.turn_id == "late"]
+    assert [letter.error for letter in letters] == ["ExpiredRequestError"]
+    assert not [record for record in await pipeline.records(names.PROMPTS) if record.turn == turn]
 
 
 async def test_a_caller_can_cancel(pipeline: Pipeline) -> None:

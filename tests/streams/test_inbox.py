@@ -74,6 +74,25 @@ def test_delivering_waits_while_the_inbox_is_full_and_news_does_not() -> None:
     simulate(main())
 
 
+def test_delivering_waits_while_much_is_in_the_inbox_however_few_items_it_is() -> None:
+    """Records are of any size up to a megabyte; what is taken makes room by its own size."""
+
+    async def main() -> None:
+        inbox: Inbox[str] = Inbox(limit_bytes=100, batch=1)
+        await inbox.deliver("large", 90)
+        await inbox.deliver("small", 10)
+        waiting = asyncio.create_task(inbox.deliver("next", 1))
+        await settled()
+        assert not waiting.done()
+        assert len(inbox) == 2
+        assert await inbox.take() == ["large"]
+        await settled()
+        assert waiting.done()
+        assert [await inbox.take(), await inbox.take()] == [["small"], ["next"]]
+
+    simulate(main())
+
+
 def test_a_closed_inbox_is_empty_and_lets_go_of_who_waits() -> None:
     """Whoever delivers must go on: its partition is somebody else's now."""
 

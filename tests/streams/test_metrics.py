@@ -62,6 +62,14 @@ def test_open_turns_are_shown_by_partition_and_ungated_workers_are_seen() -> Non
     assert value(metrics, "turngate_ungated") == 0
 
 
+def test_what_is_in_memory_and_on_its_way_is_shown_by_partition() -> None:
+    """Read and not journaled, journaled and not published."""
+    metrics = Metrics()
+    metrics.waiting(1, 7, 9)
+    assert value(metrics, "turngate_waiting_inputs", partition="1") == 7
+    assert value(metrics, "turngate_unpublished_records", partition="1") == 9
+
+
 def test_no_id_and_no_content_is_exposed() -> None:
     """Labels are of closed lists: topics, outcomes, error classes, processors, partitions."""
     metrics, desk = Metrics(), a_desk()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topics.text import well_formed
+from topics.text import followed_by, piece, well_formed
 
 HIGH, LOW = "\ud83d", "\ude00"
 ANYTHING = st.text(st.characters(), max_size=20) | st.text(st.sampled_from([HIGH, LOW, "a", "\xe9", "\U0001f600"]))
@@ -44,3 +44,22 @@ def test_what_is_no_text_is_left_to_others() -> None:
     assert well_formed(None) is None
     assert well_formed(b"\xff") == b"\xff"
     assert well_formed(7) == 7
+
+
+@given(st.lists(st.text(st.sampled_from([HIGH, LOW, "a", "\xe9", "\U0001f600"]), max_size=4), max_size=6))
+def test_a_text_taken_in_piece_by_piece_is_the_text_taken_in_at_once(pieces: list[str]) -> None:
+    """Halves that meet are one character, whether they came together or not."""
+    text = ""
+    for number, one in enumerate(pieces):
+        last = number == len(pieces) - 1
+        text = followed_by(text, piece(one, ended=last), ended=last)
+    assert text == well_formed("".join(pieces))
+
+
+def test_only_a_half_that_may_still_be_completed_is_kept() -> None:
+    """At the end of what has not ended, and at the beginning of a piece."""
+    assert followed_by("a", f"b{HIGH}", ended=False) == f"ab{HIGH}"
+    assert followed_by(f"a{HIGH}", "", ended=True) == "a\ufffd"
+    assert followed_by("a", f"{LOW}{HIGH}b", ended=False) == "a\ufffd\ufffdb"
+    assert piece(f"{LOW}{HIGH}b{LOW}{HIGH}", ended=False) == f"{LOW}\ufffdb\ufffd{HIGH}"
+    assert piece(f"{LOW}{HIGH}", ended=True) == f"{LOW}\ufffd"

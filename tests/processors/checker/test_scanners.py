@@ -144,3 +144,56 @@ def test_a_scanner_that_throws_is_a_warning() -> None:
     found = the(report, "scanner-throws", "throwing")
     assert (found.level, report.ok) == ("warning", True)
     assert "ValueError" in found.message
+
+
+class Rereading(Hasty):
+    """Right in what it says, and reads all it was ever given again each time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all = ""
+
+    def feed(self, delta: str) -> str:
+        """Look at everything once more."""
+        before, self._all = len(self._all), self._all + delta
+        assert self._all.count("\x00") <= sum(map("\x00".__eq__, self._all))
+        return self._all[before:]
+
+    def finish(self) -> str:
+        """Return nothing more."""
+        return ""
+
+
+@output_processor("rereading", open_scanner=Rereading, linear_time=True)
+def rereading(answer: Answer) -> Pass:
+    """Let everything pass."""
+    assert answer.text is not None
+    return Pass()
+
+
+@output_processor("doubtful", open_scanner=Rereading)
+def doubtful(answer: Answer) -> Pass:
+    """Let everything pass, with a scanner that nobody vouches for."""
+    assert answer.text is not None
+    return Pass()
+
+
+def test_a_scanner_whose_time_grows_faster_than_the_text_breaks_its_word() -> None:
+    """An error where somebody vouches for it, for it would run within the worker."""
+    report = check_promise([rereading])
+    assert kinds(report) == {"slow-scanner"}
+    assert "power of" in the(report, "slow-scanner", "rereading").message
+
+
+def test_a_scanner_that_nobody_vouches_for_is_checked_and_said_not_to_run() -> None:
+    """Whoever reads on knows what to declare, and what it would cost."""
+    report = check_promise([doubtful])
+    assert (report.ok, report.mode) == (True, "whole")
+    assert kinds(report, "warning") == {"slow-scanner"}
+    assert "linear_time=True" in the(report, "not-vouched-for", "doubtful").message
+
+
+def test_what_a_lying_scanner_said_is_shown_beside_what_it_should_have_said() -> None:
+    """For those who ask to see texts."""
+    shown = example(the(check_promise([hasty]), "scanner", "hasty"))
+    assert (shown.released, shown.settled) == ("1234", "####")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import random
 import time
 from datetime import datetime
@@ -160,6 +161,48 @@ def test_a_processor_that_depends_on_who_asks_is_a_warning() -> None:
     found = unsteady(by_channel)
     assert (found.level, found.kind) == ("warning", "context")
     assert "(channel)" in found.message
+
+
+@output_processor("by-name", incremental=_WINDOW)
+def by_name(answer: Answer) -> Replace:
+    """Treat some tenants differently: one in sixteen."""
+    return Replace(answer.text.upper() if answer.context.tenant.startswith("a") else answer.text)
+
+
+def test_a_processor_that_depends_on_few_of_those_who_ask_is_told_from_one_that_remembers() -> None:
+    """What is looked into is what made the difference when it was seen."""
+    found = unsteady(by_name)
+    assert (found.level, found.kind) == ("warning", "context")
+    assert "(tenant)" in found.message
+
+
+@output_processor("by-hash", incremental=_WINDOW)
+def by_hash(answer: Answer) -> Replace:
+    """Sample answers by a number that each process has its own of."""
+    return Replace(answer.text.upper() if answer.complete and hash(answer.text) % 40 == 7 else answer.text)
+
+
+@output_processor("by-pid", incremental=_WINDOW)
+def by_pid(answer: Answer) -> Replace:
+    """Sign answers."""
+    return Replace(f"{answer.text} {os.getpid()}" if answer.complete else answer.text)
+
+
+@pytest.mark.parametrize("member", [by_hash, by_pid])
+def test_a_processor_that_differs_from_process_to_process_is_found(member: object) -> None:
+    """In each of them it is steady, and a turn's passes may run in several."""
+    assert "on the process it runs in" in unsteady(member).message
+
+
+def test_rare_chance_is_not_taken_for_the_clock() -> None:
+    """That it did not happen while the clock stood still proves nothing."""
+    rng = random.Random(3)
+
+    @output_processor("dice", incremental=_WINDOW)
+    def dice(answer: Answer) -> Replace:
+        return Replace(answer.text.upper() if rng.random() < 0.002 else answer.text)
+
+    assert "on the time" not in unsteady(dice).message
 
 
 def test_one_unsteady_member_is_named_and_the_other_is_not() -> None:

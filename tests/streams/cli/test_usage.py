@@ -26,10 +26,13 @@ CALLS = {
     "dead-letters list": ("dead-letters", "list"),
     "dead-letters show": ("dead-letters", "show", "x/0/0"),
     "dead-letters replay": ("dead-letters", "replay", "x/0/0"),
+    "threads list": ("threads", "list"),
+    "threads show": ("threads", "show", "thread-1"),
+    "processors check": ("processors", "check", "chain:deps"),
     "gate": ("gate", "chain:deps", "--frames", "none.jsonl"),
     "settings": ("settings",),
 }
-ATTACHING = [name for name in CALLS if name not in {"demo", "up", "gate", "settings"}]
+ATTACHING = [name for name in CALLS if name not in {"demo", "up", "processors check", "gate", "settings"}]
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.gate import answers
-from streams.gate.entries import Llm
+from streams.gate.entries import Failed, Llm
 from streams.gate.frames import INTERRUPTED, Arrival, plan
 from streams.gate.records import JournalRecord
 from streams.gate.state import Answer
 from tests.streams.gate.play import START, Play, answer_in, frame
 from topics import codec
-from topics.content import Usage
+from topics.content import ToolCall, Usage
 from topics.names import MODEL_FRAME
 from topics.records import ModelError, ModelFrame, ToolCallDelta
 
@@ -178,6 +178,50 @@ def test_a_half_at_the_end_of_the_answer_becomes_a_replacement_character() -> No
     for frames in ([frame(0, "a\ud83c", finish_reason="stop")], [frame(0, "a\ud83c"), frame(1, finish_reason="stop")]):
         answer = read_one_by_one(frames)
         assert (str(answer.text), answer.half) == ("a\ufffd", None)
+
+
+def _brought(*pieces: str) -> list[ModelFrame]:
+    """Return frames that bring pieces of a refusal and of a call's arguments, and then the finish."""
+    frames = [
+        frame(seq, refusal=one, tool_call_delta=ToolCallDelta(index=0, id="c", name="n", arguments=one))
+        for seq, one in enumerate(pieces)
+    ]
+    return [*frames, frame(len(frames), finish_reason="stop")]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "whole"),
+    [
+        (["a\ud83c", "\udf89b"], "a\U0001f389b"),
+        (["a\ud83c", "", "\udf89"], "a\U0001f389"),
+        (["a\ud83c", "b"], "a\ufffdb"),
+        (["\udf89a\ud83c"], "\ufffda\ufffd"),
+        (["\ud83c", "\ud83c", "\udf89"], "\ufffd\U0001f389"),
+    ],
+)
+def test_halves_are_joined_in_refusals_and_in_tool_calls_too(pieces: list[str], whole: str) -> None:
+    """In one batch, in several, and read back from the journal."""
+    frames = _brought(*pieces)
+    for answer in (taken(Answer(), *frames), read_one_by_one(frames), read_one_by_one_from_the_journal(frames)):
+        assert answer.refusal == whole
+        assert answer.tool_calls == (ToolCall(id="c", name="n", arguments=whole),)
+
+
+def read_one_by_one_from_the_journal(frames: Iterable[ModelFrame]) -> Answer:
+    """Return the answer after frames whose entries were written and read again."""
+    answer = Answer()
+    for one in frames:
+        for entry in arrive(answer, one).entries:
+            again = JournalRecord.decode(1, JournalRecord(1, START, -1, entry).encode()).entry
+            assert isinstance(again, Llm)
+            answer = answers.collect(answer, again)
+    return answer
+
+
+def test_a_long_refusal_that_ends_in_a_half_is_measured_like_any_other() -> None:
+    """It has no UTF-8, and still a length."""
+    (entry,) = Play().start().frames(frame(0, refusal="\xe9" * 40_000 + "\ud83c"))
+    assert isinstance(entry, Failed)
 
 
 def test_whatever_a_frame_says_can_be_written_as_utf8() -> None:

@@ -322,6 +322,25 @@ def test_time_ends_turns_that_wait_too_long() -> None:
     on_a_bench(test, policy=Policy(idle_timeout_s=10))
 
 
+def test_ticks_do_not_heap_up_while_the_journal_is_slow() -> None:
+    """A broker that is away for minutes must not find a tick for every turn and quarter of a second afterwards."""
+
+    async def test(bench: Bench) -> None:
+        await bench.deliver(*(turn(f"t{number}", f"h{number}") for number in range(20)))
+        bench.process.producer.holding = True
+        await bench.deliver(frame(0, "t0", "h0", text="one"), topic=names.FRAMES)
+        await asyncio.sleep(300)
+        assert len(bench.loop._inbox) == 20, "one for each turn that is overdue"
+        bench.process.producer.holding = False
+        while bench.process.producer.deliver_next():
+            await settled()
+        await asyncio.sleep(1)
+        frames = [codec.decode(raw, names.RELEASED) for raw in bench.broker.values(RELEASED)]
+        assert [one.kind for one in frames].count("failed") == 20
+
+    on_a_bench(test, policy=Policy(idle_timeout_s=100))
+
+
 def test_closed_turns_leave_the_journal_when_they_expire() -> None:
     """A day and an hour later nothing of them is left, and the request may come again; a month later the thread goes."""
 

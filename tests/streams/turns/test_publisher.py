@@ -173,3 +173,29 @@ def test_nothing_to_publish_wakes_nobody() -> None:
         assert (desk.confirmed, desk.broker.values(PROMPTS)) == ([], [])
 
     publishing(test)
+
+
+def test_who_plans_more_waits_while_too_much_is_not_confirmed_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is under way counts too: it is kept until the broker has it."""
+    monkeypatch.setattr("streams.turns.publisher.BACKLOG", 2)
+
+    async def test(desk: Desk) -> None:
+        await desk.publisher.room()
+        desk.producer.holding = True
+        desk.publisher.put([Outgoing(key(), n, (text("t", n, "x"),)) for n in range(2)])
+        await settled()
+        await desk.publisher.room()
+        desk.publisher.put([Outgoing(key(), 2, (text("t", 2, "x"),))])
+        waiting = asyncio.create_task(desk.publisher.room())
+        await settled()
+        assert desk.publisher.backlog == 3
+        assert not waiting.done()
+        desk.producer.deliver(RELEASED, count=2)
+        await settled()
+        assert waiting.done()
+        assert desk.publisher.backlog == 1
+        desk.producer.deliver(RELEASED)
+        await settled()
+        assert desk.publisher.backlog == 0
+
+    publishing(test)

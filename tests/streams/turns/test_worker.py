@@ -7,7 +7,7 @@ from streams.turns.worker import WorkerSettings
 from tests.memory.power import Power
 from tests.memory.simtime import settled, simulate
 from tests.streams.turns.desks import source
-from tests.streams.turns.simulation import JOURNAL, Process, Scenario, World, turn
+from tests.streams.turns.simulation import JOURNAL, Process, Scenario, World, cancel, turn
 
 
 def test_a_record_of_a_partition_that_is_not_owned_is_left_to_its_owner() -> None:
@@ -39,6 +39,29 @@ def test_a_worker_is_full_when_as_many_turns_are_open_as_may_be() -> None:
         await process.worker.deliver(source(turn("b", "h2"), 1, partition=0))
         await settled()
         assert process.worker.full
+        await process.end()
+
+    simulate(main())
+
+
+def test_a_worker_is_full_before_it_has_opened_the_turns_it_was_given() -> None:
+    """A burst is delivered faster than it is journaled; what was delivered counts, cancels and all, until it is taken."""
+
+    async def main() -> None:
+        world = World(Scenario("", (), {}))
+        process = Process(world, Power(), settings=WorkerSettings(DeskSettings(partitions=1), max_open_turns=3))
+        assert await process.start()
+        for number in range(3):
+            assert not process.worker.full
+            await process.worker.deliver(source(turn(f"t{number}", f"h{number}"), number, partition=0))
+        assert process.worker.partitions.loops[0].desk.turns == {}
+        assert process.worker.full
+        await settled()
+        assert process.worker.full
+        for number in range(3):
+            await process.worker.deliver(source(cancel(f"t{number}", f"h{number}"), 3 + number, partition=0))
+        await settled()
+        assert not process.worker.full
         await process.end()
 
     simulate(main())
