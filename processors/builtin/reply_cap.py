@@ -85,8 +85,11 @@ def cut(text: str, limit: int, ellipsis: str) -> str:
 def _place(text: str, room: int) -> int:
     """Return where to cut a text of which `room` code points have room."""
     sentences = [found.end() for found in _SENTENCE.finditer(text, 0, room + 1) if found.end() <= room]
-    if sentences and sentences[-1] >= room * _FILLED:
-        return sentences[-1]
+    for end in reversed(sentences):
+        if end < room * _FILLED:
+            break
+        if safe_length(text, end) == end:
+            return end
     gaps = [found.start() for found in _GAP.finditer(text, 0, room + 1)]
     if gaps and gaps[-1] >= room * _FILLED:
         return gaps[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from processors import DeclarationError, Deps, Reply
@@ -70,6 +70,7 @@ def test_a_code_block_that_is_cut_is_closed() -> None:
 
 
 @given(TEXTS, st.integers(8, 40), st.sampled_from(["", "\u2026", " \u2026"]))
+@example("aaaaaaaaaaaa\n\u3002\u0301a and more", 14, "")
 def test_the_limit_holds_and_no_character_is_cut_in_two(text: str, limit: int, ellipsis: str) -> None:
     """And nothing but the end is lost."""
     out = cut(text, limit, ellipsis)
