@@ -283,7 +283,11 @@ ReleasedFrame: TypeAlias = Annotated[
 
 
 class UsageRecord(CallRecord):
-    """What one model call cost. Written at least once with identical bytes; count by `id` (turn/step/attempt)."""
+    """What one model call cost, or the calls that `processor` made for itself.
+
+    Written at least once with identical bytes; count by `id`: turn/step/attempt, and of a processor its name and a number
+    after that.
+    """
 
     id: str
     agent: Id
@@ -292,6 +296,7 @@ class UsageRecord(CallRecord):
     usage: Usage
     estimated: bool = False
     outcome: Literal["completed", "rejected", "failed", "cancelled"]
+    processor: str | None = None
     at: float
 
 

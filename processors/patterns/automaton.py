@@ -23,7 +23,7 @@ from processors.patterns.tree import Char, Choice, Node, Parsed, Repeat
 #: Longer pieces cost less by the engine, and are too seldom the same to be remembered.
 MOST_CHARS = 32
 #: Patterns of more characters than this, counted repeats written out, are left to the engine.
-_MOST_POSITIONS = 1_000
+_MOST_POSITIONS = 4_000
 _MOST_GROUPS = 64
 #: So many steps are remembered; then all are forgotten.
 _MOST_STEPS = 50_000
