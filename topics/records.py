@@ -1,4 +1,4 @@
-"""Every record that flows through turngate, one frozen model each (design §3).
+"""Every record that flows through turngate, one frozen model each (`docs/wire.md`).
 
 Wire rules: JSON, snake_case, `v` names the version of the record's shape, fields this build does not know are ignored.
 Offsets and lengths of text count Unicode code points. Times are seconds since the Unix epoch.
@@ -322,7 +322,7 @@ class Decision(TurnRecord):
 
 
 class Deployment(Record):
-    """Which version of a processor is active (design §8)."""
+    """Which version of a processor is active."""
 
     kind: Literal["governance", "pre", "input", "output", "post"]
     name: str

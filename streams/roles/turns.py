@@ -1,4 +1,4 @@
-"""The turn worker: put together from the settings, checked against the boot floor (design §4), and run."""
+"""The turn worker: put together from the settings, checked against the boot floor, and run."""
 
 from __future__ import annotations
 
