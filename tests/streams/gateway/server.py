@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -46,15 +46,19 @@ class Served:
         return f"http://127.0.0.1:{self.settings.gateway_port}"
 
     async def events(
-        self, turn_id: str, last: str | None = None, *, most: int | None = None, **headers: str
+        self,
+        turn_id: str,
+        last: str | None = None,
+        *,
+        most: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[Sent]:
         """Follow a turn to its end, or for `most` events."""
-        if last is not None:
-            headers["Last-Event-ID"] = last
+        sent = {**(headers or {}), **({} if last is None else {"Last-Event-ID": last})}
         found: list[Sent] = []
         async with (
             asyncio.timeout(LIMIT_S),
-            self.http.stream("GET", f"/v1/turns/{turn_id}/events", headers=headers) as response,
+            self.http.stream("GET", f"/v1/turns/{turn_id}/events", headers=sent) as response,
         ):
             assert response.status_code == httpx.codes.OK, await response.aread()
             events = read_events(response)
