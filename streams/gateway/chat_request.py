@@ -179,12 +179,14 @@ def _conversation(
 
 
 def _message(one: ChatMessage, number: int) -> Message:
-    content = one.content
-    if content is not None and not isinstance(content, str):
-        content = _plain(one, number) if one.role != "user" else None
+    content: str | tuple[Part, ...] | None
+    if one.content is None or isinstance(one.content, str):
+        content = one.content
+    else:
+        content = _parts(one, number) if one.role == "user" else _plain(one, number)
     return Message(
         role=one.role,
-        content=_parts(one, number) if one.role == "user" and content is None else content,
+        content=content,
         name=one.name,
         tool_calls=tuple(
             ToolCall(id=call.id, name=call.function.name, arguments=call.function.arguments)
