@@ -67,7 +67,7 @@ def test_the_last_thing_that_the_user_said_is_the_turns_message() -> None:
     )
     assert found["system"] == "Be kind.\n\nBe brief."
     assert found["history"] == (
-        Message(role="user", content=(TextPart(text="Hello"),)),
+        Message(role="user", content="Hello"),
         Message(role="assistant", content="Hello!"),
         Message(role="system", content="It is late."),
     )
@@ -79,7 +79,7 @@ def test_the_last_thing_that_the_user_said_is_the_turns_message() -> None:
 def test_tool_results_reach_the_model_behind_the_message_that_led_to_them() -> None:
     """The turn is stateless, and the prompt is the conversation as the caller has it."""
     call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": "Hello"},
         {"role": "assistant", "content": "Hello!"},
         {"role": "user", "content": "1 and 1?"},
@@ -131,6 +131,7 @@ def test_what_a_turn_has_no_form_for_is_refused_with_its_name() -> None:
     image = [{"type": "image_url", "image_url": {"url": "https://x.example"}}]
     assert refusal({"role": "assistant", "content": image}, USER) == "messages.0.content"
     assert refusal({"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}) == "messages.0.content.0"
+    wrong: dict[str, Any]
     for wrong in (
         {"messages": []},
         {"messages": [{"role": "function", "content": "x"}]},
