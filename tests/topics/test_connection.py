@@ -179,7 +179,7 @@ async def test_a_connection_is_closed_when_its_user_fails_or_is_cancelled(
 async def test_a_cancellation_during_the_closing_is_not_lost(
     broker: Broker, opener: Callable[[Connection], AbstractAsyncContextManager[Any]]
 ) -> None:
-    """aiokafka swallows it there; who opens one connection after the other would never end."""
+    """The library swallows it there; who opens one connection after the other would never end."""
     closing = asyncio.Event()
 
     async def again_and_again() -> None:
