@@ -10,6 +10,7 @@ from pathlib import Path
 
 from processors import Deps, DepsError, FailurePolicy, LastMessages, Manifest, load_deps
 from processors.scanner import ScannerChain
+from streams.broker_access import connection_of
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
@@ -27,7 +28,6 @@ from streams.turns.threads import ThreadSettings
 from streams.turns.worker import TurnWorker, WorkerSettings
 from topics import names
 from topics.admin import TopicAdmin
-from topics.connection import Connection
 from topics.names import Names
 from topics.records import UsageRecord
 
@@ -46,7 +46,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
     """
-    connection, topic_names = Connection(bootstrap), Names(settings.prefix)
+    connection, topic_names = connection_of(settings, bootstrap), Names(settings.prefix)
     chains = chain_runner(settings)
     await chains.start()
     try:
