@@ -28,6 +28,7 @@ from streams.turns.threads import ThreadSettings
 from streams.turns.worker import TurnWorker, WorkerSettings
 from topics import names
 from topics.admin import TopicAdmin
+from topics.connection import Connection
 from topics.names import Names
 from topics.records import UsageRecord
 
