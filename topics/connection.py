@@ -9,27 +9,36 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import collect_hosts
 from aiokafka.errors import KafkaError
 
-from topics.errors import BrokerUnreachableError
+from topics.errors import AccessDeniedError, BrokerUnreachableError
 from topics.reading import read_everything
+from topics.security import SaslMechanism, SecurityProtocol
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
-
 #: How long the broker may hold a fetch without data, in milliseconds. The embedded broker does not wake a waiting fetch
 #: when data arrives, so this is also the most it adds to the latency of a record there.
 FETCH_WAIT_MS = 50
 _RETRY_S = 0.2
+#: What Kafka says to a client that it knows, and does not let do this.
+_DENIED = frozenset(
+    {
+        "ClusterAuthorizationFailedError",
+        "GroupAuthorizationFailedError",
+        "SaslAuthenticationFailed",
+        "TopicAuthorizationFailedError",
+        "TransactionalIdAuthorizationFailed",
+        "UnsupportedSaslMechanismError",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,12 @@ class Connection:
             yield consumer
 
     def unreachable(self, why: str = "") -> BrokerUnreachableError:
-        """Return the error that says nobody answers here, and what to do about it."""
+        """Return the error that says nobody answers here, and what to do about it; `why` is the class of what was met."""
+        if why in _DENIED:
+            return AccessDeniedError(
+                f"{self.bootstrap_servers} refused this client ({why}): check who it logs in as (the TURNGATE_KAFKA_ "
+                "settings), and what that principal may do: `turngate topics acls` prints what each role needs."
+            )
         return BrokerUnreachableError(
             f"No Kafka broker answered at {self.bootstrap_servers} within {self.limit_s:g} s{why and f' ({why})'}. "
             "Check the address and the security settings, or start a broker: `turngate up` brings one along. "
@@ -126,11 +140,16 @@ class Connection:
     async def _opened(
         self, start: Callable[[], Awaitable[None]], stop: Callable[[], Awaitable[None]]
     ) -> AsyncIterator[None]:
+        task = asyncio.current_task()
+        cancelled = task.cancelling() if task else 0
         try:
             await self._start(start)
             yield
         finally:
             await stop()
+            # aiokafka awaits the tasks that it has just cancelled, and takes a cancellation of this one for theirs.
+            if task and task.cancelling() > cancelled:
+                raise asyncio.CancelledError
 
     async def _start(self, start: Callable[[], Awaitable[None]]) -> None:
         """Try until the limit: a broker that is just starting refuses, or accepts and hangs up."""

@@ -12,6 +12,9 @@ from processors.patterns.redactor import Redactor, Rule
 _MOST = 34
 _HEAD = 4
 _COUNTRY = 2
+_SEPARATORS = r"[ .\-]"
+_GAP = 2
+_BEFORE = "(?<![A-Za-z0-9])"
 _PART = re.compile(r"(\d+)!([nac])")
 _CLASSES = {"n": str.isdigit, "a": str.isalpha, "c": str.isalnum}
 
@@ -30,6 +33,15 @@ class _Countries:
             if layout:
                 self._layouts[country] = "".join(kind * int(count) for count, kind in _PART.findall(layout))
         self._first_letters = {country[0] for country in self._layouts}
+
+    def head(self) -> str:
+        """Return the pattern of two letters of a country and two digits, with what may stand between."""
+        gap = f"{_SEPARATORS}{{0,{_GAP}}}"
+        others: dict[str, str] = {}
+        for country in self._layouts:
+            others[country[0]] = others.get(country[0], "") + country[1]
+        letters = (f"[{first}{first.lower()}]{gap}[{some}{some.lower()}]" for first, some in others.items())
+        return f"{_BEFORE}(?:{'|'.join(letters)}){gap}[0-9]{gap}[0-9]"
 
     def lengths(self, begun: str) -> Collection[int]:
         """Return how long a number that begins with `begun` is; nothing if none begins so."""
@@ -60,13 +72,14 @@ def ibans(
     countries = _Countries()
     finder = Grouped(
         characters="[A-Za-z0-9]",
-        separators=r"[ .\-]",
-        gap=2,
-        before="(?<![A-Za-z0-9])(?=[A-Za-z])",
+        separators=_SEPARATORS,
+        gap=_GAP,
+        before=f"{_BEFORE}(?=[A-Za-z])",
         lengths=countries.lengths,
         check=countries.is_iban,
         most=_MOST,
         # Layout and check digits leave nothing to doubt, whatever follows.
         alone=False,
+        head=countries.head(),
     )
     return Redactor(name, [Rule(label, finder, same=alphanumerics_of)], placeholder=placeholder, numbered=numbered)

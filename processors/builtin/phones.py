@@ -17,7 +17,7 @@ _SHAPE = re.compile(rf"(?:\+ ?)?\(?(?:[0-9][ .\-/()]{{0,3}}){{0,{_MOST_DIGITS}}}
 _LONGEST = 4 * (_MOST_DIGITS + 1)
 #: Not in the middle of a word or number, nor the decimals of one.
 _STARTS = r"(?<![\w+])(?<![0-9][.,])(?:\+|\(?[0-9]|\(\Z)"
-_FIRST = "[+(0-9]"
+_HEAD = "[+(0-9]"
 _DATE = re.compile(r"(?<!\d)(?:\d{1,2}([./-])\d{1,2}\1(?:19|20)\d\d|(?:19|20)\d\d([./-])\d{1,2}\2\d{1,2})(?!\d)")
 _GROUP = re.compile("[0-9]+")
 _ABROAD = re.compile(r"00|011")
@@ -32,7 +32,7 @@ _DRAMA = re.compile(r"(?:\+44|0)7700900[0-9]{3}")
 
 class _Phones(Walker):
     def __init__(self, regions: Sequence[str], *, bare: bool) -> None:
-        super().__init__(_STARTS, _FIRST, _LONGEST)
+        super().__init__(_STARTS, _HEAD, _LONGEST)
         self._library = library("phonenumbers", "phones()")
         self._regions = regions
         self._bare = bare

@@ -17,11 +17,11 @@ from processors.patterns import Pattern, Span
 class Walker(ABC):
     """Tries every place at which `starts` matches; nothing it finds is longer than `longest` characters.
 
-    `first` is the class of the characters that its findings begin with.
+    Its findings begin with what the pattern `head` matches; until that has matched, they are open where it is.
     """
 
-    def __init__(self, starts: str, first: str, longest: int) -> None:
-        self.watched = Pattern(first).parsed
+    def __init__(self, starts: str, head: str, longest: int) -> None:
+        self.watched = Pattern(head).parsed
         self._starts = re.compile(starts)
         self._longest = longest
 
@@ -67,6 +67,7 @@ class Grouped(Walker):
         check: given all characters, and the sizes of their groups, whether this is such a number.
         most: the greatest of all lengths.
         alone: a number is none if one of its characters follows it directly.
+        head: what numbers begin with, if more can be said than that it is one of the characters.
     """
 
     def __init__(
@@ -80,8 +81,9 @@ class Grouped(Walker):
         check: Callable[[str, tuple[int, ...]], bool],
         most: int,
         alone: bool = True,
+        head: str | None = None,
     ) -> None:
-        super().__init__(f"{before}{characters}", characters, most * (gap + 1))
+        super().__init__(f"{before}{characters}", head or characters, most * (gap + 1))
         self._shape = re.compile(f"(?:{characters}{separators}{{0,{gap}}}){{1,{most}}}")
         self._character = re.compile(characters)
         self._lengths = lengths

@@ -23,7 +23,7 @@ from processors.patterns.tree import Char, Choice, Node, Parsed, Repeat
 #: Longer pieces cost less by the engine, and are too seldom the same to be remembered.
 MOST_CHARS = 32
 #: Patterns of more characters than this, counted repeats written out, are left to the engine.
-_MOST_POSITIONS = 1_000
+_MOST_POSITIONS = 4_000
 _MOST_GROUPS = 64
 #: So many steps are remembered; then all are forgotten.
 _MOST_STEPS = 50_000
@@ -78,6 +78,9 @@ class Automaton:
         self._engines: list[Engine] = []
         self._class_of: list[int | None] = []
         self._follow: list[set[int]] = []
+        patterns = tuple(patterns)
+        #: Whether what matched may be certain though all from there on is open.
+        self.lazy = any(tree.is_lazy(parsed.body) for parsed in patterns)
         self._ways = [way for parsed in patterns for way in self._built(parsed)]
         self._kinds: dict[str, frozenset[int]] = {}
         self._known: dict[tuple[tuple[frozenset[int], ...], frozenset[int], bool], Configuration] = {}

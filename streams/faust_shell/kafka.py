@@ -67,22 +67,23 @@ class KafkaReader:
 
     async def fetch(self, topic: str, partition: int, offset: int) -> bytes | None:
         """Return the value of one record, None if it is gone."""
-        for found, _, value in await self.read(topic, partition, offset, offset + 1):
+        # A batch always comes whole: a byte is room for one, and the next megabyte need not be read to be thrown away.
+        for found, _, value in await self.read(topic, partition, offset, offset + 1, max_partition_fetch_bytes=1):
             if found == offset:
                 return value
         return None
 
     async def read(
-        self, topic: str, partition: int, start: int, stop: int
+        self, topic: str, partition: int, start: int, stop: int, **options: Any
     ) -> Sequence[tuple[int, bytes, bytes | None]]:
-        """Return the records with offsets in [`start`, `stop`) that are still there.
+        """Return the records with offsets in [`start`, `stop`) that are still there; `options` are a consumer's.
 
         Raises:
             TimeoutError: the partition's end is before `stop` and stays there.
         """
         place = aiokafka.TopicPartition(topic, partition)
         found: list[tuple[int, bytes, bytes | None]] = []
-        async with self._connection.consumer() as consumer, asyncio.timeout(_READ_TIMEOUT_S):
+        async with self._connection.consumer(**options) as consumer, asyncio.timeout(_READ_TIMEOUT_S):
             consumer.assign([place])
             consumer.seek(place, start)
             position = start

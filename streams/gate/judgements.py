@@ -106,7 +106,7 @@ def _settled(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence[Any
             calls = steps.to_run(turn, tool_calls, turn.answer.finish_reason)
             if calls and (too_many := steps.one_too_many(turn)) is not None:
                 return (too_many,)
-            tail = _tail(turn, output, policy, goes_on=bool(calls))
+            tail = _tail(turn, output, goes_on=bool(calls))
             if tail is None:
                 return (contradiction(event.outcome),)
             *first, last = pieces(tail, policy.max_record_bytes)
@@ -128,17 +128,16 @@ def _settled(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence[Any
             return (broken("output", outcome),)
 
 
-def _tail(turn: Turn, output: str, policy: Policy, *, goes_on: bool) -> str | None:
+def _tail(turn: Turn, output: str, *, goes_on: bool) -> str | None:
     """Return what the settled `output` of a step adds to what is out, None if it contradicts that.
 
-    Where steps are judged together the next one may still change the end of this one's output, so a step that goes on
-    lets out no more of it than a prefix pass would.
+    Where steps are judged together the next one may still change the end of this one's output, and a chain that was shown
+    a whole answer no longer says where that end begins. So a step that goes on leaves it at what is out already.
     """
     released = str(turn.answer.released)
-    if not (turn.started.carry and goes_on):
-        return releasable(output, released, 0, ended=True)
-    held = policy.window if policy.mode == "incremental" else len(output)
-    return releasable(output, released, held)
+    if turn.started.carry and goes_on:
+        return "" if output.startswith(released) else None
+    return releasable(output, released, 0, ended=True)
 
 
 def post_done(turn: Turn, event: events.PostDone, policy: Policy) -> AnyEntry:

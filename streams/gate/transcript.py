@@ -19,6 +19,7 @@ from streams.gate.release import pieces
 from streams.gate.state import Turn
 from topics import codec
 from topics.content import Message
+from topics.errors import WireError
 
 #: The version of the rows' shape, as `records.JOURNAL_VERSION` is of turns' records.
 TRANSCRIPT_VERSION = 1
@@ -31,13 +32,14 @@ ANSWERED: frozenset[str] = frozenset({"completed", "blocked"})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One turn as its thread remembers it: `at` is when it ended, in epoch seconds."""
+    """One turn as its thread remembers it: `at` is when it ended, in epoch seconds, `user` who asked, if that was said."""
 
     turn_id: str
     at: float
     outcome: str
     agent: str
     messages: tuple[Message, ...]
+    user: str | None = None
 
     @property
     def answered(self) -> bool:
@@ -59,6 +61,7 @@ class Row(BaseModel):
     outcome: str = Field(alias="o")
     agent: str = Field(alias="a")
     messages: tuple[Message, ...] = Field(alias="m")
+    user: str | None = Field(default=None, alias="u")
     joined: bool = Field(default=False, alias="j")
     last: bool = Field(default=True, alias="z")
 
@@ -82,7 +85,7 @@ class Row(BaseModel):
                     "start the newer turngate again"
                 )
             return cls.model_validate(data)
-        except (KeyError, TypeError, ValueError) as exc:
+        except (KeyError, TypeError, ValueError, WireError) as exc:
             raise JournalError(f"a row of a transcript cannot be read ({type(exc).__name__})") from None
 
 
@@ -90,7 +93,7 @@ def entry_of(turn: Turn) -> Entry | None:
     """Return what is remembered of a `turn` that is over: None if its caller keeps the conversation, or it never began."""
     if turn.stateless or not turn.begun or turn.outcome is None:
         return None
-    return Entry(turn.key.turn_id, turn.progress_at, turn.outcome, turn.request.agent, _messages(turn))
+    return Entry(turn.key.turn_id, turn.progress_at, turn.outcome, turn.request.agent, _messages(turn), turn.user_id)
 
 
 def _messages(turn: Turn) -> tuple[Message, ...]:
@@ -118,6 +121,7 @@ def rows_of(entry: Entry, max_bytes: int) -> list[Row]:
                 outcome=entry.outcome,
                 agent=entry.agent,
                 messages=group,
+                user=entry.user,
                 joined=joined,
                 last=False,
             )
@@ -169,6 +173,6 @@ def read(rows: Iterable[Row]) -> list[Entry]:
             messages.append(first)
         messages += others
         if row.last:
-            found.append(Entry(row.turn_id, row.at, row.outcome, row.agent, tuple(messages)))
+            found.append(Entry(row.turn_id, row.at, row.outcome, row.agent, tuple(messages), row.user))
             messages = []
     return found

@@ -7,15 +7,24 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.outcomes import Approved, Broken, Derived
+from processors.outcomes import Allowed, Approved, Broken, Derived
 from streams.gate import events, machine
 from streams.gate.effects import effects_of
+from streams.gate.entries import Persona
 from streams.gate.policy import Mode, Policy
 from streams.gate.records import JournalRecord
 from streams.gate.state import Turn
-from streams.gate.work import RunInput, RunOutput, work_of
-from topics.content import Prompt
-from topics.records import ModelFrame, PromptRequest, TextFrame, TurnRequest
+from streams.gate.work import RunInput, RunOutput, RunRules, work_of
+from topics.content import Prompt, ToolCall, ToolDefinition
+from topics.records import (
+    ModelFrame,
+    PromptRequest,
+    TextFrame,
+    ToolCallDelta,
+    ToolCallRequest,
+    ToolResult,
+    TurnRequest,
+)
 
 NAMES = st.sampled_from(["default", "admin", "system", "root", "unguarded", "no-processors"])
 ANYTHING = st.recursive(
@@ -70,14 +79,19 @@ class Walk:
         """Return the prompts that went to the model."""
         return [one.prompt for one in self.published if isinstance(one, PromptRequest)]
 
+    def calls(self) -> list[ToolCall]:
+        """Return the tool calls that went to whoever runs tools."""
+        return [one.call for one in self.published if isinstance(one, ToolCallRequest)]
+
     def shown(self) -> str:
         """Return all that a reader can see, in whichever field of whichever frame."""
         return repr([one for one in self.published if getattr(one, "kind", None) is not None])
 
-    def answer(self, text: str, finish: str) -> None:
-        """Let the model answer."""
-        ids: dict[str, Any] = self.turn.key._asdict()
-        self.happen(events.Frames((ModelFrame(**ids, seq=0, text=text, finish_reason=finish),)))
+    def answer(self, text: str, finish: str, tool: str | None = None) -> None:
+        """Let the model answer, and ask for a tool if one is named."""
+        ids: dict[str, Any] = {**self.turn.key._asdict(), "step": self.turn.step}
+        delta = ToolCallDelta(index=0, id="c1", name=tool, arguments="{}") if tool is not None else None
+        self.happen(events.Frames((ModelFrame(**ids, seq=0, text=text, tool_call_delta=delta, finish_reason=finish),)))
 
 
 @given(fields=REQUESTS, mode=MODES, finish=FINISHES)
@@ -94,6 +108,35 @@ def test_every_request_goes_through_every_control(fields: dict[str, Any], mode: 
     assert isinstance(work, RunOutput)
     assert work.final
     walk.happen(events.PassDone(0, 0, work.upto, True, Approved("judged")))
+    assert walk.turn.outcome == "completed"
+    assert "RAW" not in walk.shown()
+    assert "judged" in walk.shown()
+
+
+@given(fields=REQUESTS, mode=MODES, steps=st.integers(1, 4), carry=st.booleans())
+def test_every_step_goes_through_every_control(fields: dict[str, Any], mode: Mode, steps: int, carry: bool) -> None:
+    """Each prompt is the input chain's, tools get what the output chain and the rules passed, readers what was judged."""
+    persona = Persona(tools=(ToolDefinition(name="look_up"),), max_steps=5)
+    policy = Policy(mode=mode, window=4, has_input=True, has_rules=True, carry=carry, default_persona=persona)
+    walk = Walk({name: value for name, value in fields.items() if name not in {"history", "tools"}}, policy)
+    call = ToolCall(id="c1", name="look_up", arguments='{"judged":true}')
+    for step in range(steps):
+        last = step == steps - 1
+        assert work_of(walk.turn, policy) == RunInput(step)
+        walk.happen(events.InputDone(step, Derived(Prompt(system=f"derived {step}"))))
+        assert walk.prompts() == [Prompt(system=f"derived {number}") for number in range(step + 1)]
+        walk.answer("RAW ANSWER", "stop", tool=None if last else "look_up")
+        work = work_of(walk.turn, policy)
+        assert isinstance(work, RunOutput)
+        assert work.final
+        walk.happen(events.PassDone(step, 0, work.upto, True, Approved("judged", () if last else (call,))))
+        assert len(walk.calls()) == step
+        if not last:
+            assert work_of(walk.turn, policy) == RunRules(step)
+            walk.happen(events.RulesDone(step, (Allowed(),)))
+            assert walk.calls() == [call] * (step + 1)
+            result = ToolResult(**walk.turn.key._asdict(), step=step, tool_call_id="c1", content="RAW RESULT")
+            walk.happen(events.ToolsAnswered((result,)))
     assert walk.turn.outcome == "completed"
     assert "RAW" not in walk.shown()
     assert "judged" in walk.shown()

@@ -173,3 +173,30 @@ async def test_a_connection_is_closed_when_its_user_fails_or_is_cancelled(
     using.cancel()
     with pytest.raises(asyncio.CancelledError):
         await using
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+async def test_a_cancellation_during_the_closing_is_not_lost(
+    broker: Broker, opener: Callable[[Connection], AbstractAsyncContextManager[Any]]
+) -> None:
+    """The library swallows it there; who opens one connection after the other would never end."""
+    closing = asyncio.Event()
+
+    async def again_and_again() -> None:
+        while True:
+            async with opener(Connection(broker.bootstrap)):
+                closing.set()
+
+    task = asyncio.create_task(again_and_again())
+    for step in range(40):
+        await closing.wait()
+        for _ in range(step % 8):
+            await asyncio.sleep(0)
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=10)
+        assert done, f"still going on after a cancellation {step} steps into the closing"
+        assert task.cancelled()
+        closing.clear()
+        task = asyncio.create_task(again_and_again())
+    task.cancel()
+    await asyncio.wait([task])

@@ -1,4 +1,4 @@
-"""turngate at work: two small pipelines on one broker, four turns, and then all is taken down again."""
+"""turngate at work: two small pipelines on one broker, five turns, and then all is taken down again."""
 
 from __future__ import annotations
 
@@ -8,30 +8,26 @@ import tempfile
 import time
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing
 from typing import Final
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka import AIOKafkaConsumer
 
 from streams.brokers.runtime_file import RuntimeFileError
 from streams.cli import output, session
 from streams.cli.failures import FAILED, OK, UNREACHABLE, CommandError
 from streams.cli.work.attend import attend
 from streams.cli.work.crew import Crew
+from streams.cli.work.demo_overheard import listen, overheard
 from streams.cli.work.demo_show import Show, show_for
 from streams.cli.work.demo_turns import TURNS, DemoTurn, Pipeline
 from streams.cli.work.stage import Stage, interrupts, stage
 from streams.settings import EMBEDDED, Settings, environment
-from topics import codec
 from topics.admin import TopicAdmin
 from topics.client import TurnClient
 from topics.connection import Connection
-from topics.errors import WireError
 from topics.fold import TurnView
-from topics.ids import TurnKey
-from topics.names import FRAMES, MODEL_FRAME, Names
+from topics.names import Names
 
 PIPELINES: Final[tuple[Pipeline, ...]] = ("streamed", "whole")
 _DEPS: Final = "streams.cli.demo_deps"
@@ -86,6 +82,8 @@ async def _run(broker: str, show: Show) -> bool:
                 own = environment(_settings(where.bootstrap, prefixes[name], name))
                 await crew.add(f"{name}-turns", "turns", own, directory=elsewhere)
                 await crew.add(f"{name}-models", "models", own, directory=elsewhere)
+                if name == "streamed":
+                    await crew.add(f"{name}-tools", "tools", own, directory=elsewhere)
             try:
                 done = await attend(crew, where, told, _turns(where.bootstrap, prefixes, show))
             except CommandError:
@@ -115,18 +113,18 @@ async def _turns(bootstrap: str, prefixes: dict[Pipeline, str], show: Show) -> b
     async with AsyncExitStack() as stack:
         places = {name: (Connection(bootstrap), Names(prefixes[name])) for name in PIPELINES}
         clients = {name: await stack.enter_async_context(TurnClient(*places[name])) for name in PIPELINES}
-        listeners = {name: await stack.enter_async_context(_raw(*places[name])) for name in PIPELINES}
+        listeners = {name: await stack.enter_async_context(overheard(*places[name], _PARTITIONS)) for name in PIPELINES}
         right = []
         for number, turn in enumerate(TURNS, start=1):
             right.append(await _play(number, turn, clients[turn.pipeline], listeners[turn.pipeline], show))
         return all(right)
 
 
-async def _play(number: int, turn: DemoTurn, client: TurnClient, frames: AIOKafkaConsumer, show: Show) -> bool:
+async def _play(number: int, turn: DemoTurn, client: TurnClient, heard: AIOKafkaConsumer, show: Show) -> bool:
     """Send one turn, show what the model writes beside what readers see, and say whether it ended as it should."""
     show.start(number, turn)
     key = await client.submit(turn.message, params=turn.params)
-    listening = asyncio.create_task(_listen(frames, key, show))
+    listening = asyncio.create_task(listen(heard, key, show))
     view = TurnView(key)
     try:
         async with aclosing(client.watch(key, timeout_s=_SILENCE_S)) as views:
@@ -142,27 +140,3 @@ async def _play(number: int, turn: DemoTurn, client: TurnClient, frames: AIOKafk
     ok = turn.is_right(view)
     show.end(view, ok=ok)
     return ok
-
-
-@asynccontextmanager
-async def _raw(connection: Connection, names: Names) -> AsyncIterator[AIOKafkaConsumer]:
-    """Yield a reader of the raw frames, which readers of a real pipeline are not allowed to see."""
-    async with connection.consumer() as consumer:
-        consumer.assign([TopicPartition(names.topic(FRAMES), number) for number in range(_PARTITIONS)])
-        yield consumer
-
-
-async def _listen(frames: AIOKafkaConsumer, turn: TurnKey, show: Show) -> None:
-    """Show what the model writes in `turn`, until it has finished."""
-    while True:
-        try:
-            record = await frames.getone()
-            frame = codec.decode(record.value, MODEL_FRAME)
-        except (KafkaError, WireError):
-            continue
-        if frame.turn != turn:
-            continue
-        if frame.text:
-            show.wrote(frame.text)
-        if frame.finish_reason is not None or frame.error is not None:
-            return

@@ -280,7 +280,10 @@ def test_steps_judged_together_hold_back_what_the_next_may_change() -> None:
 def test_steps_judged_together_keep_what_is_out() -> None:
     """What the window let out of an earlier step stays its text; a retry of the later one takes nothing of it back."""
     policy = Policy(mode="incremental", window=2, carry=True, default_persona=AGENT)
-    play = say(Play(policy).start(), delta(), text="abcdef")
+    play = Play(policy).start().text("abcdef")
+    play.passed(Approved("abcdef"))
+    assert play.releases == ["abcd"]
+    play.frames(frame(1, tool_call_delta=delta(), finish_reason="tool_calls", usage=COST))
     play.passed(Approved("abcdef", (call(),)), final=True)
     assert play.releases == ["abcd"]
     play.happen(events.ToolsAnswered((result("c1"),)))

@@ -1,0 +1,1 @@
+"""Markdown, as models write it, in what a channel can show."""
