@@ -7,7 +7,7 @@
     at the end      Markdown becomes WhatsApp's own marks, long replies are cut, and a line says who wrote them
 
 turngate up --model script --deps examples.support_desk:deps
-turngate send "What did I pay for last?" --agent support --script examples/support_answer.jsonl
+turngate send "What did I pay for last?" --agent support --user ann --script examples/support_answer.jsonl
 
 A real model needs no script. `SUPPORT_DESK_MODERATION_URL=https://host/v1` switches moderation on.
 """
@@ -134,7 +134,7 @@ def support_desk(*, clock: Callable[[], datetime] | None = None, moderation_url:
     return Deps(
         governance=[no_card_numbers, sql_rule(tables=TABLES, max_rows=MAX_ROWS, dialect="sqlite")],
         pre_processors=[
-            redact_messages([profanity()]),
+            redact_messages(profanity()),
             # No reply of its own: the desk answers at any hour, and only people have office hours.
             office_hours(
                 "Europe/Berlin", {"mon-fri": "09:00-17:30"}, holidays=["12-25", "12-26"], reply=None, clock=clock
@@ -145,7 +145,7 @@ def support_desk(*, clock: Callable[[], datetime] | None = None, moderation_url:
                 closed_reply="My colleagues are back on {opens:%A at %H:%M}, and will write to you then.",
             ),
         ],
-        input_processors=[redact_prompts(ACCOUNT_NUMBERS, numbered=True)],
+        input_processors=[redact_prompts(redact(ACCOUNT_NUMBERS, numbered=True))],
         output_processors=[sql_gate(dialect="sqlite"), redact([emails(), *ACCOUNT_NUMBERS]), *judged],
         post_processors=[
             whatsapp(),

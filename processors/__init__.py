@@ -18,6 +18,7 @@ from processors.contracts import (
     ToolCallCheck,
     ToolDefinition,
     TurnContext,
+    Usage,
     User,
 )
 from processors.declare import (
@@ -46,6 +47,7 @@ from processors.history import LastMessages, TokenLimit
 from processors.manifest import Manifest
 from processors.policy import FailurePolicy
 from processors.rules import message_rule, tool_rule
+from processors.spending import spend
 from processors.tools import Tool, ToolContext, ToolSpec, tool
 from processors.verdicts import Allow, Block, Deny, ModifiedResponse, Pass, Proceed, Reject, Replace
 
@@ -94,6 +96,7 @@ __all__ = [
     "ToolResultError",
     "ToolSpec",
     "TurnContext",
+    "Usage",
     "User",
     "input_processor",
     "load_deps",
@@ -101,6 +104,7 @@ __all__ = [
     "output_processor",
     "post_processor",
     "pre_processor",
+    "spend",
     "tool",
     "tool_rule",
 ]

@@ -10,11 +10,13 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from processors.chain import RUNS, CallResult, Chain, O, R, Returned, Threw
 from processors.declare import Processor
 from processors.errors import MalformedVerdictError
+from processors.spending import tallied
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +84,9 @@ async def run_chain(
     """
     while isinstance(step, RUNS):
         started = clock()
-        result = await invoke(chain.member(step), step.subject, step.context)
+        with tallied() as tally:
+            result = await invoke(chain.member(step), step.subject, step.context)
+        result = replace(result, spending=tally.total())
         step = chain.take(step, result, (clock() - started) * 1000)
         if on_step is not None and isinstance(step, RUNS):
             on_step(step)

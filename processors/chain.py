@@ -40,6 +40,7 @@ from processors.outcomes import (
     Verdict,
 )
 from processors.plain import plain_messages, plain_prompt, plain_text
+from processors.spending import Spending
 from processors.verdicts import Allow, Deny, Pass, Reject, Replace
 
 #: The longest reason that is kept, in code points: the journal and `decisions` are no place for an answer in disguise.
@@ -48,16 +49,18 @@ MAX_REASON = 1_000
 
 @dataclass(frozen=True)
 class Returned:
-    """A processor answered `value`, whatever that is."""
+    """A processor answered `value`, whatever that is, and spent `spending`."""
 
     value: Any
+    spending: Spending | None = None
 
 
 @dataclass(frozen=True)
 class Threw:
-    """A processor gave no answer; `error` is the class name of the reason."""
+    """A processor gave no answer, and spent `spending`; `error` is the class name of the reason."""
 
     error: str
+    spending: Spending | None = None
 
 
 CallResult: TypeAlias = Returned | Threw
@@ -146,6 +149,7 @@ RUNS = (OutputRun, InputRun, PreRun, ToolRun, PostRun)
 
 M = TypeVar("M", bound=Declaration)
 R = TypeVar("R", OutputRun, InputRun, PreRun, ToolRun, PostRun)
+S = TypeVar("S", bound=Run | Outcome)
 O = TypeVar("O", OutputOutcome, InputOutcome, PreOutcome, ToolOutcome, PostOutcome)  # noqa: E741 - the outcome, in one letter as all of these
 
 
@@ -165,13 +169,16 @@ class Chain(ABC, Generic[M, R, O]):
 
     def take(self, run: R, result: CallResult, time_ms: float) -> R | O:
         """Return how the run goes on after its next member came to `result` in `time_ms` milliseconds."""
-        member = self.member(run)
-        if isinstance(result, Returned):
-            try:
-                return self._ended(self._judge(run, member, result.value, time_ms))
-            except MalformedVerdictError as error:
-                result = Threw(type(error).__name__)
-        return self._ended(self._failed(run, member, result.error, time_ms))
+        step = self._answered(run, self.member(run), result, time_ms)
+        return self._ended(step if result.spending is None else _charged(step, result.spending))
+
+    def _answered(self, run: R, member: M, result: CallResult, time_ms: float) -> R | O:
+        if isinstance(result, Threw):
+            return self._failed(run, member, result.error, time_ms)
+        try:
+            return self._judge(run, member, result.value, time_ms)
+        except MalformedVerdictError as error:
+            return self._failed(run, member, type(error).__name__, time_ms)
 
     def _in_turn(self, run: R) -> tuple[M, ...]:  # noqa: ARG002 - some kinds choose by the run's agent
         """Return the members that take part in this run."""
@@ -293,6 +300,12 @@ def added(
     took = round(time_ms, 3)
     one = Report(member.name, member.version, verdict, changes, took, error, said, dict(metadata) if metadata else None)
     return (*reports, one)
+
+
+def _charged(step: S, spending: Spending) -> S:
+    """Return a run, or an outcome, whose last report says what its processor spent."""
+    *before, last = step.reports
+    return replace(step, reports=(*before, replace(last, usage=spending.usage, model=spending.model)))
 
 
 def broken(reports: tuple[Report, ...], member: Declaration, error: str, time_ms: float) -> Broken:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from topics.content import FilePart, ImagePart, Message, Part, Prompt, TextPart, ToolCall, ToolDefinition, User
+from topics.content import FilePart, ImagePart, Message, Part, Prompt, TextPart, ToolCall, ToolDefinition, Usage, User
 
 __all__ = [
     "Answer",
@@ -26,6 +26,7 @@ __all__ = [
     "ToolCallCheck",
     "ToolDefinition",
     "TurnContext",
+    "Usage",
     "User",
     "text_of",
 ]
@@ -41,8 +42,9 @@ class TurnContext:
     """The turn a processor runs for.
 
     `step` and `attempt` count from 0. `attributes` is what the caller sent along with the request; `metadata` is what
-    the pre-processors of this turn have said so far. `recent_turns` are the times of the user's earlier turns in seconds
-    since the epoch, newest last, as far as the worker knows them: for limits on how often somebody may ask.
+    the pre-processors of this turn have said so far. `recent_turns` are the times of the user's other turns in seconds
+    since the epoch, newest last, as far as the worker knows them, where somebody asks for them with `recent_turns_s`: for
+    limits on how often somebody may ask.
     """
 
     tenant: str = "default"

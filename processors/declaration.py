@@ -39,6 +39,7 @@ TIMEOUT_S = 180.0
 PRIORITY = 100.0
 
 _SCOPED = ("pre", "post")
+_MESSAGES = ("governance", "pre")
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class Declaration:
 
     `timeout_s` is the limit of one run in seconds. `priority`, `on_failure` and `agents` (None is all) concern pre- and
     post-processors only, `incremental` and `scans` (it offers a scanner) output processors only. `linear_time` vouches for
-    that scanner: it may run where nothing could interrupt it.
+    that scanner: it may run where nothing could interrupt it. What sees messages may ask for `recent_turns_s`: how far
+    back, in seconds, the turns go that its `TurnContext.recent_turns` holds.
     """
 
     kind: Kind | Deriving
@@ -76,6 +78,7 @@ class Declaration:
     agents: tuple[str, ...] | None = None
     scans: bool = False
     linear_time: bool = False
+    recent_turns_s: float | None = None
 
     def __post_init__(self) -> None:
         problem = _problem(self)
@@ -111,6 +114,7 @@ class Processor(Declaration):
             agents=self.agents,
             scans=self.scans,
             linear_time=self.linear_time,
+            recent_turns_s=self.recent_turns_s,
         )
 
 
@@ -155,6 +159,14 @@ def _problem(declared: Declaration) -> str | None:
         (not declared.scans or declared.kind == "output", "only output processors can scan"),
         (isinstance(declared.linear_time, bool), "linear_time must be True or False"),
         (not declared.linear_time or declared.scans, "linear_time is said of a scanner: give it open_scanner as well"),
+        (
+            declared.recent_turns_s is None or (is_number(declared.recent_turns_s) and declared.recent_turns_s > 0),
+            "recent_turns_s must be a number of seconds above 0, or None",
+        ),
+        (
+            declared.recent_turns_s is None or declared.kind in _MESSAGES,
+            "only message rules and pre-processors can ask for recent turns",
+        ),
         (scoped or declared.agents is None, "a control applies to every agent and cannot be scoped"),
         (
             scoped or declared.on_failure == "skip",

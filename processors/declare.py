@@ -79,12 +79,14 @@ def pre_processor(
     timeout_s: float = TIMEOUT_S,
     on_failure: OnFailure = "skip",
     agents: Iterable[str] | None = None,
+    recent_turns_s: float | None = None,
     version: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a function from an `IncomingMessage` to `Proceed` or `Block` as a pre-processor.
 
     Runs in ascending `priority`, at most `timeout_s` seconds, for the given `agents` only (None: all). `on_failure`
-    says what becomes of the turn when it throws: by default it is skipped. `version` is by default a digest of the
+    says what becomes of the turn when it throws: by default it is skipped. With `recent_turns_s` the context's
+    `recent_turns` holds the user's turns of so many seconds; without it none. `version` is by default a digest of the
     source.
 
     Raises:
@@ -98,6 +100,7 @@ def pre_processor(
         timeout_s=timeout_s,
         on_failure=on_failure,
         agents=_agents(agents),
+        recent_turns_s=recent_turns_s,
     )
 
 
@@ -259,6 +262,7 @@ def _from_object(member: object, kind: Kind) -> Processor:
     declared["on_failure"] = getattr(member, "on_failure", "skip")
     declared["incremental"] = getattr(member, "incremental", None)
     declared["agents"] = _agents(getattr(member, "agents", None))
+    declared["recent_turns_s"] = getattr(member, "recent_turns_s", None)
     declared["open_scanner"] = getattr(member, "open_scanner", None)
     declared["scans"] = declared["open_scanner"] is not None
     declared["linear_time"] = _vouched(member)

@@ -55,6 +55,11 @@ class Manifest:
         return next((agent for agent in self.agents if agent.name == name), None)
 
     @property
+    def recent_turns_s(self) -> float:
+        """How far back, in seconds, somebody asks for users' turns; 0 if nobody does."""
+        return max((member.recent_turns_s or 0.0 for member in (*self.governance, *self.pre)), default=0.0)
+
+    @property
     def own_history(self) -> bool:
         """Whether a function of the operator's chooses which messages ride along: `run_input` calls it."""
         return any(member.kind == "history" for member in self.derivation)

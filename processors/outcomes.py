@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from topics.content import Part, Prompt, ToolCall
+from topics.content import Part, Prompt, ToolCall, Usage
 
 Verdict = Literal["pass", "replace", "reject", "proceed", "block", "skipped", "failed"]
 
@@ -18,7 +18,8 @@ Verdict = Literal["pass", "replace", "reject", "proceed", "block", "skipped", "f
 class Report:
     """What one processor did in one run of its chain.
 
-    `error` is the class name of what it threw; `reason` and `metadata` are what it said itself.
+    `error` is the class name of what it threw; `reason` and `metadata` are what it said itself. `usage` is what calls of
+    its own cost, None if it made none, and `model` whom it asked.
     """
 
     processor: str
@@ -29,6 +30,8 @@ class Report:
     error: str | None = None
     reason: str | None = None
     metadata: dict[str, Any] | None = None
+    usage: Usage | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,18 +32,24 @@ _REFUSED = {
 
 
 def message_rule(
-    name: str, *, timeout_s: float = TIMEOUT_S, version: str | None = None, **refused: object
+    name: str,
+    *,
+    timeout_s: float = TIMEOUT_S,
+    recent_turns_s: float | None = None,
+    version: str | None = None,
+    **refused: object,
 ) -> Callable[[F], F]:
     """Declare a function from an `IncomingMessage` to `Proceed` or `Block` as a rule on every message.
 
-    Runs before the pre-processors, at most `timeout_s` seconds. `version` is by default a digest of the source.
+    Runs before the pre-processors, at most `timeout_s` seconds. With `recent_turns_s` the context's `recent_turns` holds
+    the user's turns of so many seconds; without it none. `version` is by default a digest of the source.
 
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be. A rule has no `agents`, no `on_failure`
             and no `priority`.
     """
     _refuse("governance", name, refused)
-    return declaring("governance", name, version, timeout_s=timeout_s)
+    return declaring("governance", name, version, timeout_s=timeout_s, recent_turns_s=recent_turns_s)
 
 
 def tool_rule(

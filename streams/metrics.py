@@ -57,6 +57,12 @@ class Metrics(Observer):
             "turngate_processor_skips", "Processors that failed and were skipped", ["processor"], registry=self.registry
         )
         self._journaled = Counter("turngate_journal_records", "Records appended to the journal", registry=self.registry)
+        self._usage_lag = Histogram(
+            "turngate_usage_lag_seconds",
+            "From when any worker decided on a usage record to when this one counted it from the topic",
+            buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60),
+            registry=self.registry,
+        )
 
     def serve(self, port: int | None) -> None:
         """Serve `/metrics` on `port`, if there is one.
@@ -93,6 +99,10 @@ class Metrics(Observer):
     def ungated(self, yes: bool) -> None:
         """Say whether answers pass unjudged."""
         self._ungated.set(1 if yes else 0)
+
+    def usage_counted(self, lag_s: float) -> None:
+        """Note how old a usage record was when it was counted."""
+        self._usage_lag.observe(max(0.0, lag_s))
 
 
 class ModelMetrics(ProviderObserver):

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings import SettingsError as UnreadableSettingError
 
 from streams import kafka_settings
+from streams.gateway.keys import KeySettings
 from streams.providers import NAME, ProviderSettings
 from topics.names import DEFAULT_PREFIX
 
@@ -80,6 +81,9 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
     )
     max_answer_chars: PositiveInt = Field(default=2_000_000, description="the longest answer taken from a model")
     max_open_turns: PositiveInt = Field(default=10_000, description="open turns per worker before requests wait")
+    max_thread_turns: PositiveInt = Field(
+        default=100, description="open turns per thread, the waiting ones included, before more are refused"
+    )
     default_reply: str = Field(
         default="This request cannot be processed.", description="the reply of a block that gives none"
     )
@@ -128,6 +132,32 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
     session_timeout_s: PositiveFloat = Field(default=6, description="silence after which a worker is taken for dead")
     static_member: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] | None = Field(
         default=None, description="a name that only this worker has, to get its partitions back after a short restart"
+    )
+    gateway_host: str = Field(default="127.0.0.1", description="the address that the gateway listens on")
+    gateway_port: Annotated[int, Field(ge=1, le=65535)] = Field(default=8800, description="the port it listens on")
+    gateway_open: bool = Field(
+        default=False, description="let everybody on this machine use the gateway without a key, on a loopback address"
+    )
+    gateway_keys: dict[str, KeySettings] = Field(
+        default_factory=dict, description="API keys by name, each with `sha256`, `tenant` and perhaps `user`"
+    )
+    gateway_keys_file: str | None = Field(
+        default=None, description="a file of more of them, which may change at any time"
+    )
+    gateway_cors_origins: tuple[str, ...] = Field(
+        default=(), description="origins whose pages may call the gateway from a browser"
+    )
+    gateway_max_body_bytes: PositiveInt = Field(default=1024 * 1024, description="the longest body it takes")
+    gateway_requests_per_minute: PositiveFloat = Field(default=600, description="requests of one key in a minute")
+    gateway_streams_per_key: PositiveInt = Field(
+        default=200, description="streams that one key may have open at a time"
+    )
+    gateway_max_streams: PositiveInt = Field(default=2_000, description="streams that one gateway has open at a time")
+    gateway_keep_alive_s: PositiveFloat = Field(
+        default=15, description="how long a stream is silent before a comment is sent"
+    )
+    gateway_send_timeout_s: PositiveFloat = Field(
+        default=30, description="how long a reader may take nothing of what it is sent before it is dropped"
     )
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="port of /metrics; none are served without it"
@@ -218,10 +248,14 @@ def environment(settings: Settings) -> dict[str, str]:
         if isinstance(value, SecretStr):
             value = value.get_secret_value()
         if isinstance(value, tuple | dict):
-            value = json.dumps(value, default=ProviderSettings.as_written)
+            value = json.dumps(value, default=_as_written)
         if value is not None:
             own[PREFIX + name.upper()] = str(value).lower() if isinstance(value, bool) else str(value)
     return inherited | own
+
+
+def _as_written(entry: ProviderSettings | KeySettings) -> dict[str, object]:
+    return entry.as_written()
 
 
 def provider_key(name: str, provider: ProviderSettings) -> str | None:

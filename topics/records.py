@@ -1,4 +1,4 @@
-"""Every record that flows through turngate, one frozen model each (design §3).
+"""Every record that flows through turngate, one frozen model each (`docs/wire.md`).
 
 Wire rules: JSON, snake_case, `v` names the version of the record's shape, fields this build does not know are ignored.
 Offsets and lengths of text count Unicode code points. Times are seconds since the Unix epoch.
@@ -283,7 +283,11 @@ ReleasedFrame: TypeAlias = Annotated[
 
 
 class UsageRecord(CallRecord):
-    """What one model call cost. Written at least once with identical bytes; count by `id` (turn/step/attempt)."""
+    """What one model call cost, or the calls that `processor` made for itself.
+
+    Written at least once with identical bytes; count by `id`: turn/step/attempt, and of a processor its name and a number
+    after that.
+    """
 
     id: str
     agent: Id
@@ -292,6 +296,7 @@ class UsageRecord(CallRecord):
     usage: Usage
     estimated: bool = False
     outcome: Literal["completed", "rejected", "failed", "cancelled"]
+    processor: str | None = None
     at: float
 
 
@@ -317,7 +322,7 @@ class Decision(TurnRecord):
 
 
 class Deployment(Record):
-    """Which version of a processor is active (design §8)."""
+    """Which version of a processor is active."""
 
     kind: Literal["governance", "pre", "input", "output", "post"]
     name: str

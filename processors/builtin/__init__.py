@@ -25,6 +25,7 @@ from processors.builtin.pem import pem_blocks
 from processors.builtin.phones import phones
 from processors.builtin.profanity import profanity
 from processors.builtin.prompts import redact_prompts
+from processors.builtin.rate_limit import rate_limit
 from processors.builtin.redaction import redact
 from processors.builtin.reply_cap import reply_cap
 from processors.builtin.sql_gate import sql_gate, sql_rule
@@ -52,6 +53,7 @@ __all__ = [
     "phones",
     "plain_text",
     "profanity",
+    "rate_limit",
     "redact",
     "redact_messages",
     "redact_prompts",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from processors.patterns import Pattern, Span
+from processors.patterns import Pattern, PatternError, Span
 
 
 def any_case(text: str) -> str:
@@ -43,6 +43,8 @@ class AnyOf:
         self._formats = [(one, re.compile(one.pattern + behind)) for one in formats]
         self._starts = re.compile(together)
         self._open = Pattern(together)
+        if self._open.lazy:
+            raise PatternError("formats are read as long as they can be: write them without lazy repeats")
         self.watched = self._open.parsed
 
     def spans(self, text: str, start: int = 0, *, ended: bool) -> Iterator[Span]:  # noqa: ARG002 - part of the protocol

@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from processors.builtin.extras import library
 from processors.errors import ProcessorsError
+from processors.spending import spend
+from topics.content import Usage
 
 _MAX_BYTES = 1 << 20
 _OK = 200
@@ -73,9 +75,25 @@ class Server:
         if len(raw) > _MAX_BYTES:
             raise ModerationError("the moderation server's answer is too large to be a verdict")
         try:
-            return json.loads(raw)
+            answer = json.loads(raw)
         except (ValueError, RecursionError):
             raise ModerationError("the moderation server's answer is not JSON") from None
+        self._count(answer)
+        return answer
+
+    def _count(self, answer: object) -> None:
+        """Say what the call cost, where the server says so: whatever its verdict is worth, it is to be paid for."""
+        said = answer.get("usage") if isinstance(answer, dict) else None
+        if not isinstance(said, dict):
+            return
+        prompt, completion, total = (_tokens(said.get(f"{part}_tokens")) for part in ("prompt", "completion", "total"))
+        usage = Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=max(total, prompt + completion))
+        if usage.total_tokens:
+            spend(usage, model=self.model)
+
+
+def _tokens(said: object) -> int:
+    return said if isinstance(said, int) and not isinstance(said, bool) and said > 0 else 0
 
 
 class _Strict(BaseModel):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Unpack
 
 from processors.builtin.placed import Placed, Placing
-from processors.builtin.redaction import redact
 from processors.contracts import IncomingMessage, Part, TextPart, text_of
-from processors.patterns.redactor import Redactor, Rule
+from processors.errors import DeclarationError
+from processors.patterns.redactor import Redactor
 from processors.verdicts import Block, Proceed
 
 
@@ -57,30 +56,40 @@ def finds(redactor: Redactor, incoming: IncomingMessage) -> bool:
     return changes > 0
 
 
-def redact_messages(
-    kinds: Iterable[Redactor | Rule],
-    *,
-    placeholder: str = "[{label}]",
-    numbered: bool = False,
-    folds: bool = True,
-    **placing: Unpack[Placing],
-) -> MaskedMessages:
-    """Return a pre-processor that replaces what `kinds` find in a user's message: `redact_messages([profanity()])`.
+def redact_messages(redactor: Redactor, **placing: Unpack[Placing]) -> MaskedMessages:
+    """Return a pre-processor that replaces what `redactor` finds in a user's message: `redact_messages(profanity())`.
 
-    The thread remembers the message as it is then. The texts of a message are searched, images and files are not. Arguments
-    as of `redact`; `placing` is `name`, `priority` (20), `on_failure`, `agents`, `timeout_s`, `version`.
+    The thread remembers the message as it is then. The texts of a message are searched, images and files are not. Several
+    redactors go into one with `redact([...])`. `placing` is `name`, `priority` (20), `on_failure`, `agents`, `timeout_s`,
+    `version`.
 
     What must never reach a model is better masked by `redact_prompts`: a pre-processor that fails is skipped.
+
+    Raises:
+        DeclarationError: `redactor` is none, or an argument cannot be.
     """
-    redactor = redact(kinds, placeholder=placeholder, numbered=numbered, folds=folds)
-    return MaskedMessages(redactor, placing)
+    return MaskedMessages(checked(redactor, "redact_messages"), placing)
 
 
-def refuse_messages(
-    kinds: Iterable[Redactor | Rule], reply: str, *, folds: bool = True, **placing: Unpack[Placing]
-) -> RefusedMessages:
-    """Return a pre-processor that blocks a message in which `kinds` find something, with `reply`.
+def refuse_messages(redactor: Redactor, reply: str, **placing: Unpack[Placing]) -> RefusedMessages:
+    """Return a pre-processor that blocks a message in which `redactor` finds something, with `reply`.
 
     An empty `reply` is the channel's default text. `placing` as of `redact_messages`.
+
+    Raises:
+        DeclarationError: `redactor` is none, or an argument cannot be.
     """
-    return RefusedMessages(redact(kinds, folds=folds), reply, placing)
+    return RefusedMessages(checked(redactor, "refuse_messages"), reply, placing)
+
+
+def checked(redactor: object, what: str) -> Redactor:
+    """Return `redactor`, if it is one.
+
+    Raises:
+        DeclarationError: it is none.
+    """
+    if not isinstance(redactor, Redactor):
+        raise DeclarationError(
+            f"{what}: give a redactor, such as emails(); several go into one: redact([emails(), cards()])"
+        )
+    return redactor

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from processors.builtin.redaction import redact
+from processors.builtin.messages import checked
 from processors.contracts import Message, Part, Prompt, TextPart
 from processors.patterns.arguments import redact_arguments
-from processors.patterns.redactor import Redactor, Rule
+from processors.patterns.redactor import Redactor
 
 Read = Callable[[str], tuple[str, int]]
 
@@ -30,21 +30,17 @@ class MaskedPrompts:
         return Prompt(system=system, messages=tuple(_masked(message, read) for message in prompt.messages))
 
 
-def redact_prompts(
-    kinds: Iterable[Redactor | Rule],
-    *,
-    name: str = "redact-prompts",
-    placeholder: str = "[{label}]",
-    numbered: bool = False,
-    folds: bool = True,
-) -> MaskedPrompts:
-    """Return an input processor that replaces what `kinds` find in a prompt before it leaves; arguments as of `redact`.
+def redact_prompts(redactor: Redactor, name: str = "redact-prompts") -> MaskedPrompts:
+    """Return an input processor that replaces what `redactor` finds in a prompt before it leaves.
 
-    It reads the system text, all messages, the arguments of tool calls and what tools returned. With `numbered` equal
-    findings have equal numbers throughout a prompt. The thread remembers everything as it was said.
+    It reads the system text, all messages, the arguments of tool calls and what tools returned. With `numbered` redactors
+    equal findings have equal numbers throughout a prompt. Several redactors go into one with `redact([...])`. The thread
+    remembers everything as it was said.
+
+    Raises:
+        DeclarationError: `redactor` is none.
     """
-    redactor = redact(kinds, placeholder=placeholder, numbered=numbered, folds=folds)
-    return MaskedPrompts(redactor, name)
+    return MaskedPrompts(checked(redactor, "redact_prompts"), name)
 
 
 def _masked(message: Message, read: Read) -> Message:

@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from processors.calling import call_sync, run_chain, threw
@@ -28,6 +29,7 @@ from processors.chain import RUNS, CallResult, Run
 from processors.declare import Processor
 from processors.deps import load_deps
 from processors.errors import DepsError
+from processors.spending import tallied
 from processors.tools import Tool
 from streams.chains.bound import Bound, bind
 from streams.chains.limits import call_limited
@@ -122,7 +124,9 @@ class Host:
             if step is not run:
                 self._link.send(At(call, step))
             started = time.perf_counter()
-            result = self._call_here(chain.member(step), step.subject, step.context)
+            with tallied() as tally:
+                result = self._call_here(chain.member(step), step.subject, step.context)
+            result = replace(result, spending=tally.total())
             step = chain.take(step, result, (time.perf_counter() - started) * 1000)
         self._link.send(Done(call, step))
 

@@ -14,6 +14,8 @@ from streams.cli.commands import (
     demo,
     follow,
     gate,
+    gateway,
+    keys,
     processors,
     send,
     settings,
@@ -39,6 +41,8 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("up")(up.up)
 app.command("worker")(worker.worker)
+app.command("gateway")(gateway.gateway)
+app.add_typer(keys.app, name="keys")
 app.command("send")(send.send)
 app.command("follow")(follow.follow)
 app.add_typer(topics.app, name="topics")

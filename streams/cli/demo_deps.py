@@ -20,6 +20,7 @@ from processors import (
     Replace,
     output_processor,
     pre_processor,
+    tool,
 )
 
 # Bounded on purpose: what a match can reach is what must be held back, and that is 44 characters here.
@@ -54,5 +55,11 @@ def say_how_long(answer: Answer) -> Replace:
     return Replace(f"({len(answer.text.split())} words) {answer.text}")
 
 
-streamed = Deps(output_processors=[redact_emails, no_keys], pre_processors=[no_lottery])
+@tool()
+def find_courier(parcel: str) -> str:
+    """Find out who brings a parcel."""
+    return f"{parcel} is with Bob Ray, bob.ray@example.org"
+
+
+streamed = Deps(output_processors=[redact_emails, no_keys], pre_processors=[no_lottery], tools=[find_courier])
 whole = Deps(output_processors=[say_how_long])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from faust.transport.consumer import RecordMap
 from faust.transport.drivers import aiokafka as driver
@@ -34,6 +34,19 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             # A request whose transaction was aborted was never made.
             consumer._isolation_level = "read_committed"  # noqa: SLF001 - Faust sets it for exactly-once alone
         return consumer
+
+    async def rewind(self, offsets: Mapping[TP, int]) -> None:
+        """Have these partitions, as far as they are still assigned, fetched again from `offsets` on; never skip any."""
+        await self.call_thread(self._rewind, offsets)
+
+    async def _rewind(self, offsets: Mapping[TP, int]) -> None:
+        consumer = self._ensure_consumer()
+        assignment = consumer._subscription.subscription.assignment  # noqa: SLF001 - asking for a position would wait for it
+        for tp, offset in offsets.items():
+            place = driver.ensure_aiokafka_TP(tp)
+            state = assignment.state_value(place) if assignment is not None else None
+            if state is not None and state.has_valid_position and state.position > offset:
+                consumer.seek(place, offset)
 
 
 class Batch(ConsumerMessage):
@@ -73,15 +86,15 @@ class Consumer(driver.Consumer):
         generation = self.app.consumer_generation_id
         if records is None or self.should_stop:
             return
-        if not self.flow_active:
-            await self._seek_back()
-            return
+        held_back = {tp: found[0].offset for tp, found in records.items() if found}
         for tp, found in records.items():
             if self._moved_on(generation):
-                return
+                break
             if active is None or tp in active or tp in self._buffered_partitions:
+                held_back.pop(tp, None)
                 for message in self._messages(tp, found):
                     yield tp, message
+        await self._put_back(held_back)
 
     def _messages(self, tp: TP, records: Sequence[Any]) -> Iterator[Message]:
         read: int | None = self._read_offset.get(tp)
@@ -105,13 +118,19 @@ class Consumer(driver.Consumer):
             yield batch
 
     def _moved_on(self, generation: int) -> bool:
-        """Return whether a rebalance began while records were being yielded: it seeks back to what was committed."""
+        """Return whether a rebalance has begun: what was fetched before belongs to nobody here any more."""
         return not self.flow_active or self.app.consumer_generation_id != generation
 
-    async def _seek_back(self) -> None:
-        """Undo a fetch that came while the flow was stopped: its records must be fetched again."""
-        with contextlib.suppress(Exception):  # the rebalance that stopped the flow seeks too, and reports
-            await self.perform_seek()
+    async def _put_back(self, offsets: Mapping[TP, int]) -> None:
+        """Undo what a fetch brought and nobody took: from these offsets on, records must be fetched again.
+
+        A fetch may be under way while a rebalance stops the flow and pauses partitions. Faust leaves what it brings to the
+        rebalance, which seeks to the committed offsets; but a partition of which nothing was ever committed stays where
+        it is, and its first records would be lost until the next rebalance.
+        """
+        if offsets:
+            with contextlib.suppress(Exception):  # the rebalance that stopped the flow seeks too, and reports
+                await cast("ConsumerThread", self._thread).rewind(offsets)
 
     def _new_offset(self, tp: TP) -> int | None:
         # In-order acknowledgement makes the last acknowledged record the answer. Faust's own search for consecutive

@@ -1,4 +1,4 @@
-"""What a journal record causes to be published: a pure function of the state before it and the record (design §6.2).
+"""What a journal record causes to be published: a pure function of the state before it and the record.
 
 Called with the same journal it gives the same records with the same bytes, which is what lets recovery publish again
 whatever a dead worker may not have published.
@@ -17,12 +17,13 @@ import orjson
 
 from processors.outcomes import Report
 from streams.gate import entries, machine, steps
-from streams.gate.costs import added, estimated
+from streams.gate.costs import added
 from streams.gate.decisions import decision_of
-from streams.gate.prompts import model_of, prompt_of
+from streams.gate.prompts import prompt_of
 from streams.gate.records import JournalRecord
 from streams.gate.release import pieces
 from streams.gate.state import Phase, Turn
+from streams.gate.usage import CallEnd, known_or_estimated, of_call, of_processors
 from topics import names
 from topics.content import Usage
 from topics.names import Topic
@@ -40,7 +41,6 @@ from topics.records import (
     TerminalFrame,
     TextFrame,
     ToolCallRequest,
-    UsageRecord,
 )
 from topics.records import Phase as PhaseName
 from topics.trusted import like
@@ -49,8 +49,6 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 
 #: What every text frame is made like: most records publish one.
 _TEXT = TextFrame(thread_id="thread", turn_id="turn", text="")
-
-CallEnd = Literal["completed", "rejected", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +82,8 @@ class _Effects:
 
     def __iter__(self) -> Iterator[Publish]:
         entry = self.record.entry
+        for spent in of_processors(self.turn, self.record):
+            yield Publish(names.USAGE, spent)
         match entry:
             case entries.PreProcessed():
                 yield from self._seen(entry)
@@ -112,7 +112,7 @@ class _Effects:
                 )
             case entries.Cancelled():
                 yield from self._call_ends("cancelled")
-                last = self._known_or_estimated() if self.turn.calling else self.turn.answer.usage
+                last = known_or_estimated(self.turn, self.record) if self.turn.calling else self.turn.answer.usage
                 usage = added(self.turn.spent, last)
                 yield self._released(CancelledFrame(**self._ids(), usage=usage))
             case _:
@@ -280,30 +280,7 @@ class _Effects:
             yield self._usage_record(outcome)
 
     def _usage_record(self, outcome: CallEnd, usage: Usage | None = None, *, estimated: bool = False) -> Publish:
-        turn = self.turn
-        known = usage or turn.answer.usage
-        user = turn.request.user
-        return Publish(
-            names.USAGE,
-            UsageRecord(
-                **self._turn_ids(),
-                id=f"{turn.key}/{turn.step}/{turn.attempt}",
-                step=turn.step,
-                attempt=turn.attempt,
-                agent=turn.request.agent,
-                user_id=user.id if user else None,
-                model=model_of(turn),
-                usage=known or self._known_or_estimated(),
-                estimated=estimated or known is None,
-                outcome=outcome,
-                at=self.record.at,
-            ),
-        )
-
-    def _known_or_estimated(self) -> Usage:
-        entry = self.record.entry
-        now = len(entry.text) + len(entry.refusal) if isinstance(entry, entries.Llm) else 0
-        return self.turn.answer.usage or estimated(self.turn, now)
+        return Publish(names.USAGE, of_call(self.turn, self.record, outcome, usage, estimate=estimated))
 
     # -- frames -------------------------------------------------------------------------------------------------------
 

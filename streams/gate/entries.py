@@ -1,4 +1,4 @@
-"""What a turn's journal is made of: one entry per checkpoint, each the whole of what happened at it (design §6).
+"""What a turn's journal is made of: one entry per checkpoint, each the whole of what happened at it.
 
 Entries are facts, already decided: the turn's state is their fold (`machine.evolve`), and what is published because of
 one is a function of that state and the entry (`effects.effects_of`). The fields of `Llm` have short aliases because a
@@ -37,7 +37,12 @@ class Entry(BaseModel):
         """The oldest journal version that can express this entry."""
         fields = type(self).model_fields
         said = (v for name, v in self.fields_since.items() if getattr(self, name) != fields[name].default)
-        return max(said, default=self.since)
+        return max(said, default=max(self.since, 2 if self.spends else 0))
+
+    @property
+    def spends(self) -> bool:
+        """Whether a processor whose report is in here made model calls of its own."""
+        return any(report.usage is not None for report in getattr(self, "reports", ()))
 
 
 class StepEntry(Entry):
@@ -184,7 +189,7 @@ class Llm(StepEntry):
         """The oldest journal version that can express this entry."""
         failed = self.failed
         later = failed is not None and (failed.retry_at is not None or failed.fallback is not None)
-        return 2 if later or self.calls else self.since
+        return 2 if later or self.calls or self.spends else self.since
 
 
 class Retried(StepEntry):
@@ -259,6 +264,14 @@ class PostProcessed(Entry):
     reports: tuple[Report, ...] = ()
 
 
+class Spent(StepEntry):
+    """What processors spent in a run that led to nothing else: a prefix pass, or one whose turn went on without it."""
+
+    name = "spent"
+    since = 2
+    reports: tuple[Report, ...]
+
+
 class Failed(Entry):
     """The turn cannot be answered; `message` is for its reader, without content."""
 
@@ -300,6 +313,7 @@ AnyEntry: TypeAlias = (
     | CallsGoverned
     | ToolsReturned
     | PostProcessed
+    | Spent
     | Failed
     | Cancelled
     | Closed
@@ -318,6 +332,7 @@ SHAPES: dict[str, type[AnyEntry]] = {
         CallsGoverned,
         ToolsReturned,
         PostProcessed,
+        Spent,
         Failed,
         Cancelled,
         Closed,

@@ -7,7 +7,7 @@ changes nothing. `evolve(turn, record)` is the one place where state changes: th
 in `work` says what the turn waits for that somebody must do: run a chain. None keeps anything between calls, so a turn
 that is rebuilt from its journal goes on exactly where it was: whatever was being done is simply asked for again.
 The details are told where they belong: `arrivals` for frames, `judgements` for what chains say, `attempts` for calls that
-failed, `steps` for tools.
+failed, `steps` for tools, `spending` for what processors spend.
 
     QUEUED ─► GOVERNANCE* ─► PRE* ─► INPUT* ─► MODEL ─finish─► SETTLING* ─► POST* ─► ENDED ─Published─► CLOSED
                                        ▲       │  ▲               │
@@ -18,7 +18,7 @@ failed, `steps` for tools.
     (*) passed over where there is nothing to wait for. From any phase before ENDED: cancel, deadline, refusal, a broken
     chain, a failed model or a block lead to ENDED.
 
-What may be released is decided here and nowhere else, in four ways (design §5):
+What may be released is decided here and nowhere else, in four ways:
 
 * *live*: there is no output chain; text goes out as it arrives, up to the last safe boundary.
 * *whole*: nothing goes out before the whole-answer pass.
@@ -45,6 +45,7 @@ from streams.gate.entries import AnyEntry
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.gate.scan import AnswerScan
+from streams.gate.spending import with_spending
 from streams.gate.state import Phase, Turn
 from topics.content import ToolCall
 from topics.records import Phase as PhaseName
@@ -109,8 +110,8 @@ def decide(
             after = evolve(after, JournalRecord(n, now, -1, entry))
         if after.step != turn.step and (end := steps.cannot_begin(after, policy, afford=afford)) is not None:
             # In place of what led there: the step's prompt must not go out, not even to be cancelled.
-            return (end,)
-    return made
+            made = (end,)
+    return with_spending(turn, event, made)
 
 
 def _may_begin_step(entry: AnyEntry) -> bool:
@@ -271,6 +272,8 @@ def evolve(turn: Turn, record: JournalRecord) -> Turn:  # noqa: C901, PLR0911, P
             if entry.blocked_by is not None:
                 return _end(turn.with_(reply=entry.response), record, "blocked")
             return _end(turn.with_(reply=entry.text), record, "completed")
+        case entries.Spent():
+            return turn
         case entries.Failed():
             return _end(turn, record, "failed")
         case entries.Cancelled():

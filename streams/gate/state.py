@@ -163,6 +163,11 @@ class Turn(Copied):
         return self.request.turn
 
     @property
+    def user_id(self) -> str | None:
+        """Who asks, None if the request does not say."""
+        return self.request.user.id if self.request.user is not None else None
+
+    @property
     def buffer(self) -> Rope:
         """The raw text of the current attempt so far, after that of the steps it is judged together with."""
         return self.answer.text

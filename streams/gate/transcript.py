@@ -32,13 +32,14 @@ ANSWERED: frozenset[str] = frozenset({"completed", "blocked"})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One turn as its thread remembers it: `at` is when it ended, in epoch seconds."""
+    """One turn as its thread remembers it: `at` is when it ended, in epoch seconds, `user` who asked, if that was said."""
 
     turn_id: str
     at: float
     outcome: str
     agent: str
     messages: tuple[Message, ...]
+    user: str | None = None
 
     @property
     def answered(self) -> bool:
@@ -60,6 +61,7 @@ class Row(BaseModel):
     outcome: str = Field(alias="o")
     agent: str = Field(alias="a")
     messages: tuple[Message, ...] = Field(alias="m")
+    user: str | None = Field(default=None, alias="u")
     joined: bool = Field(default=False, alias="j")
     last: bool = Field(default=True, alias="z")
 
@@ -91,7 +93,7 @@ def entry_of(turn: Turn) -> Entry | None:
     """Return what is remembered of a `turn` that is over: None if its caller keeps the conversation, or it never began."""
     if turn.stateless or not turn.begun or turn.outcome is None:
         return None
-    return Entry(turn.key.turn_id, turn.progress_at, turn.outcome, turn.request.agent, _messages(turn))
+    return Entry(turn.key.turn_id, turn.progress_at, turn.outcome, turn.request.agent, _messages(turn), turn.user_id)
 
 
 def _messages(turn: Turn) -> tuple[Message, ...]:
@@ -119,6 +121,7 @@ def rows_of(entry: Entry, max_bytes: int) -> list[Row]:
                 outcome=entry.outcome,
                 agent=entry.agent,
                 messages=group,
+                user=entry.user,
                 joined=joined,
                 last=False,
             )
@@ -170,6 +173,6 @@ def read(rows: Iterable[Row]) -> list[Entry]:
             messages.append(first)
         messages += others
         if row.last:
-            found.append(Entry(row.turn_id, row.at, row.outcome, row.agent, tuple(messages)))
+            found.append(Entry(row.turn_id, row.at, row.outcome, row.agent, tuple(messages), row.user))
             messages = []
     return found

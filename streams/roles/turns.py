@@ -1,19 +1,21 @@
-"""The turn worker: put together from the settings, checked against the boot floor (design §4), and run."""
+"""The turn worker: put together from the settings, checked against the boot floor, and run."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from processors import Deps, FailurePolicy, LastMessages, Manifest, load_deps
+from processors import Deps, DepsError, FailurePolicy, LastMessages, Manifest, load_deps
 from processors.scanner import ScannerChain
 from streams.broker_access import connection_of
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
+from streams.faust_shell.usage_tail import UsageTail
 from streams.gate.policy import Policy
 from streams.metrics import Metrics
 from streams.policies import with_chains
@@ -21,11 +23,14 @@ from streams.process import die, run_until_stopped, unique, worker_name
 from streams.settings import Settings
 from streams.turns.desk import DeskSettings
 from streams.turns.loop import Ports
+from streams.turns.meter import UsageMeter
 from streams.turns.threads import ThreadSettings
 from streams.turns.worker import TurnWorker, WorkerSettings
 from topics import names
 from topics.admin import TopicAdmin
+from topics.connection import Connection
 from topics.names import Names
+from topics.records import UsageRecord
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +42,8 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
     """Run a turn worker on the brokers at `bootstrap` until the process is told to stop.
 
     Raises:
-        DepsError: the operator's processors do not load, or a required control is not among them.
+        DepsError: the operator's processors do not load, a required control is not among them, or a budget looks further
+            back than usage is kept.
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
     """
@@ -52,6 +58,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         metrics.ungated(not manifest.output)
         if not manifest.output:
             log.warning("no output processor is declared: answers are released as they come, unjudged")
+        meter = usage_meter(manifest)
         idempotent = await takes_idempotent_producers(connection)
         app = JournalApp(
             AppSettings(
@@ -67,6 +74,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         desk = DeskSettings(
             partitions=partitions,
             on_busy=settings.on_busy,
+            max_thread_turns=settings.max_thread_turns,
             idempotency_window_s=settings.idempotency_window_s,
             threads=ThreadSettings(
                 window=manifest.history or (None if manifest.own_history else HISTORY),
@@ -81,14 +89,55 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
             Ports(app.sender, app.reader, topic_names, worker_name(), time.time, die, metrics),
             app.logs,
             open_scanner=scanner_opener(settings, manifest),
+            meter=meter,
             replays=app.journal.take_replays,
             unique=unique,
         )
         app.belong_to(worker.partitions, die)
         feed(app, worker, die, patient=names.REQUESTS, urgent=[names.FRAMES, names.TOOL_RESULTS])
-        await run_until_stopped(app, worker.partitions.lose)
+        async with usage_followed(meter, connection, topic_names, partitions, metrics):
+            await run_until_stopped(app, worker.partitions.lose)
     finally:
         await chains.stop()
+
+
+def usage_meter(manifest: Manifest) -> UsageMeter | None:
+    """Return what counts usage and users' turns, None where nobody asks.
+
+    Raises:
+        DepsError: somebody asks for more than the topic keeps.
+    """
+    if not manifest.budgets and not manifest.recent_turns_s:
+        return None
+    meter = UsageMeter(manifest.budgets, manifest.recent_turns_s)
+    kept_s = names.USAGE.retention_s or 0
+    if meter.window_s > kept_s:
+        raise DepsError(
+            f"a budget or processor asks for the last {meter.window_s:.0f} s, and usage is kept for {kept_s} s: "
+            "make its per_s or recent_turns_s smaller"
+        )
+    return meter
+
+
+@asynccontextmanager
+async def usage_followed(
+    meter: UsageMeter | None, connection: Connection, topic_names: Names, partitions: int, metrics: Metrics
+) -> AsyncIterator[None]:
+    """Have `meter`, if there is one, told of all workers' usage while the block runs."""
+    if meter is None:
+        yield
+        return
+
+    def count(record: UsageRecord, news: bool) -> None:
+        now = time.time()
+        meter.take(record, now)
+        if news:
+            metrics.usage_counted(now - record.at)
+
+    tail = UsageTail(connection, topic_names, partitions, meter.window_s, count, time.time, die)
+    async with tail.followed() as found:
+        log.info("usage of the last %.0f s is counted: %d records", meter.window_s, found)
+        yield
 
 
 def chain_runner(settings: Settings) -> ChainRunner:

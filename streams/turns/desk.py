@@ -22,6 +22,7 @@ from streams.journal.replay import Rows
 from streams.journal.writer import Row
 from streams.sources import Refused, Source
 from streams.turns.inputs import Input, News
+from streams.turns.meter import UsageMeter
 from streams.turns.threads import Threads, ThreadSettings, Trim
 from topics import codec, names
 from topics.content import TextPart
@@ -34,6 +35,7 @@ OnBusy = Literal["queue", "reject", "cancel_previous"]
 #: Text of fewer code points fits into a record however it is spelt.
 _SMALL_CHARS = 100_000
 
+_TOO_MANY = events.Refuse("InvalidRequestError", "the thread has too many turns waiting: wait for some of them to end")
 _BUSY = events.Refuse("InvalidRequestError", "the thread has an open turn: wait for its end, or set on_busy to queue")
 
 
@@ -41,11 +43,13 @@ _BUSY = events.Refuse("InvalidRequestError", "the thread has an open turn: wait 
 class DeskSettings:
     """What a desk needs to know beside the turns' policy. Times in seconds, sizes in bytes.
 
-    `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy.
+    `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
+    `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room.
     """
 
     partitions: int
     on_busy: OnBusy = "queue"
+    max_thread_turns: int = 100
     max_request_bytes: int = 768 * 1024
     max_frame_bytes: int = 900 * 1024
     threads: ThreadSettings = field(default_factory=ThreadSettings)
@@ -95,7 +99,8 @@ class Desk:
     """The turns of one partition.
 
     `turns` are the open ones, `done` the closed ones that a late duplicate may still ask for. `open_scanner` gives what
-    follows an answer, where all of the output chain can scan. `afford` says whether a turn's budgets have tokens left.
+    follows an answer, where all of the output chain can scan. `meter` knows what was spent and how often was asked, where
+    budgets or processors need that; it is the worker's, and told what the turns here do.
     """
 
     def __init__(
@@ -104,7 +109,7 @@ class Desk:
         policy: Policy,
         settings: DeskSettings,
         open_scanner: Callable[[], Scanner] | None = None,
-        afford: Callable[[Turn], bool] | None = None,
+        meter: UsageMeter | None = None,
     ) -> None:
         self.partition = partition
         self.policy = policy
@@ -116,7 +121,7 @@ class Desk:
         self._confirmed: dict[TurnKey, int] = {}
         self.threads = Threads(settings.threads)
         self._open_scanner = open_scanner
-        self._afford = afford
+        self._meter = meter
         self._scans: dict[TurnKey, AnswerScan] = {}
 
     # -- recovery -----------------------------------------------------------------------------------------------------
@@ -143,6 +148,8 @@ class Desk:
                 opened.append(self._replay(key, records, plan))
         for turn in sorted(opened, key=lambda turn: turn.order):
             self._remember(turn, plan)
+            if self._meter is not None:
+                self._meter.resumed(turn)
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
         return plan
@@ -323,15 +330,17 @@ class Desk:
             reason = f"the request takes over {self.policy.max_entry_bytes} bytes once written out: send less in it"
             self._refuse_request(source, "RecordTooLargeError", reason, now, plan)
             return
+        waiting = self._threads.get(key.thread, ())
         # A turn whose outcome is decided does not count: its caller may have been told of it before it is closed here.
-        busy = [turn for turn in self._threads.get(key.thread, ()) if not self.turns[turn].over]
         if self.settings.on_busy == "cancel_previous":
             # Before the new turn is journaled: a crash in between then leaves a request that comes again.
-            for previous in busy:
+            for previous in [turn for turn in waiting if not self.turns[turn].over]:
                 self._happened(previous, events.Cancel(), now, plan)
+        rejected = self.settings.on_busy == "reject" and any(not self.turns[turn].over for turn in waiting)
+        too_many = len(waiting) >= self.settings.max_thread_turns
         self._accept(entry, now, plan)
-        if busy and self.settings.on_busy == "reject":
-            self._happened(key, _BUSY, now, plan)
+        if rejected or too_many:
+            self._happened(key, _BUSY if rejected else _TOO_MANY, now, plan)
 
     def _accept(self, entry: entries.Accepted, now: float, plan: Plan) -> None:
         key = entry.request.turn
@@ -370,21 +379,35 @@ class Desk:
         plan.touched[key] = None
         if isinstance(event, events.Start):
             turn = self._told(turn)
-        afford = self._afford is None or self._afford(turn)
+        afford = self._meter is None or self._meter.afford(turn, now)
         for entry in machine.decide(turn, event, now, self.policy, self._scan(key), afford=afford):
             record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
             plan.journal.append((key, record))
             effects = effects_of(turn, record, self.policy.max_record_bytes)
             plan.outgoing.append(Outgoing(key, record.n, effects))
-            turn = machine.evolve(turn, record)
+            before, turn = turn, machine.evolve(turn, record)
+            if self._meter is not None:
+                self._meter.note(before, turn, effects, now)
             self.turns[key] = turn
             self._remember(turn, plan)
         if turn.phase is Phase.CLOSED:
             self._close(turn, now, plan)
 
     def _told(self, turn: Turn) -> Turn:
-        """Return `turn` with what its model is told of the thread. The same whenever it is asked: it is alone there."""
+        """Return `turn` with what its model is told of the thread. The same whenever it is asked: it is alone there.
+
+        Also with when its user's turns before it were, as far as they are known now: for pre-processors, whose word is
+        journaled.
+        """
+        if self._meter is not None and self._meter.counts_turns:
+            turn = turn.with_(recent=self._recent(turn, self._meter))
         return turn if turn.stateless else turn.with_(history=self.threads.history(turn.key, turn.request.agent))
+
+    def _recent(self, turn: Turn, meter: UsageMeter) -> tuple[float, ...]:
+        seen = dict(meter.recent(turn))
+        for key, at in self.threads.recent(turn.key, turn.user_id).items():
+            seen[key] = max(at, seen.get(key, at))
+        return tuple(sorted(seen.values()))
 
     def _remember(self, turn: Turn, plan: Plan) -> None:
         if turn.phase is Phase.ENDED:

@@ -112,10 +112,14 @@ class Threads:
         window = self._settings.windows.get(agent, self._settings.window)
         return window(messages) if window is not None else messages
 
-    def seen_at(self, key: ThreadKey) -> tuple[float, ...]:
-        """Return when the thread's turns ended, in epoch seconds, oldest first."""
-        thread = self._threads.get(subject_of(key))
-        return tuple(one.entry.at for one in thread.turns) if thread is not None else ()
+    def recent(self, turn: TurnKey, user: str | None) -> dict[TurnKey, float]:
+        """Return the turns of `user` before `turn` in its thread, each with when it ended. Those blocked are none."""
+        thread = self._threads.get(subject_of(turn.thread))
+        return {
+            turn._replace(turn_id=one.entry.turn_id): one.entry.at
+            for one in (thread.turns if thread is not None else ())
+            if one.entry.user == user and one.entry.outcome != "blocked" and one.entry.turn_id != turn.turn_id
+        }
 
     def remember(self, turn: Turn) -> tuple[list[JournalRow], list[Trim]]:
         """Return the rows that are still to be journaled of a turn that is over, and what its thread can forget."""

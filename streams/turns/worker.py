@@ -10,7 +10,6 @@ from streams.chains import ChainRunner
 from streams.gate.policy import Policy
 from streams.gate.records import JournalError, JournalRecord
 from streams.gate.scan import Scanner
-from streams.gate.state import Turn
 from streams.journal.claims import Claim
 from streams.journal.owner import JournalOwner, Logs
 from streams.journal.partition import PartitionJournal
@@ -20,6 +19,7 @@ from streams.sources import Source
 from streams.turns.chores import Chores
 from streams.turns.desk import Desk, DeskSettings
 from streams.turns.loop import PartitionLoop, Ports
+from streams.turns.meter import UsageMeter
 from streams.turns.threads import is_thread
 from topics.ids import TurnKey
 
@@ -47,7 +47,7 @@ class TurnWorker:
         logs: Logs,
         *,
         open_scanner: Callable[[], Scanner] | None = None,
-        afford: Callable[[Turn], bool] | None = None,
+        meter: UsageMeter | None = None,
         replays: Callable[[], Mapping[int, Replay]],
         unique: Callable[[], str],
     ) -> None:
@@ -56,7 +56,7 @@ class TurnWorker:
         self._chains = chains
         self._ports = ports
         self._open_scanner = open_scanner
-        self._afford = afford
+        self._meter = meter
         claim = Claim(ports.worker, settings.desk.partitions)
         self.partitions: JournalOwner[PartitionLoop] = JournalOwner(
             logs, claim, self._open, replays=replays, unique=unique
@@ -75,7 +75,7 @@ class TurnWorker:
             await loop.deliver(source)
 
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> PartitionLoop:
-        desk = Desk(partition, self._policy, self._settings.desk, self._open_scanner, self._afford)
+        desk = Desk(partition, self._policy, self._settings.desk, self._open_scanner, self._meter)
         try:
             turns = {subject: rows for subject, rows in replay.rows.items() if not is_thread(subject)}
             threads = {subject: rows for subject, rows in replay.rows.items() if is_thread(subject)}

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.topics.batches import GZIP, ZSTD, batch, record
 from topics.ids import TurnKey
-from topics.names import CANCELS, FRAMES, PROMPTS, REQUESTS, Topic
+from topics.names import CANCELS, FRAMES, PROMPTS, REQUESTS, TOOL_CALLS, TOOL_RESULTS, Topic
 
 #: A marker to look for wherever no content may be.
 SECRET = "the-secret-in-the-input"  # noqa: S105 - a marker, as it says
@@ -20,7 +20,11 @@ FIELDS: Mapping[Topic, Mapping[str, Any]] = {
     FRAMES: {"seq": 0, "text": SECRET},
     PROMPTS: {"partition": 0, "prompt": {"messages": [{"role": "user", "content": SECRET}]}},
     CANCELS: {"partition": 0},
+    TOOL_CALLS: {"partition": 0, "call": {"id": "one", "name": SECRET}},
+    TOOL_RESULTS: {"tool_call_id": "one", "content": SECRET},
 }
+#: Those whose records name their partition.
+CALLS = (PROMPTS, CANCELS, TOOL_CALLS)
 TOPICS = tuple(FIELDS)
 
 MALFORMED, VERSION, UNREADABLE = "MalformedRecordError", "UnsupportedVersionError", "UnreadableRecordError"
@@ -150,10 +154,15 @@ POISON = (
     Poison("no message", with_(message=...), {REQUESTS: MALFORMED}),
     Poison("no parts", with_(message=[]), {REQUESTS: MALFORMED}),
     *(Poison(f"deadline_s: {s}", with_(deadline_s=s), {REQUESTS: MALFORMED}) for s in (0, -1, "soon")),
-    Poison("no partition", with_(partition=...), {PROMPTS: MALFORMED, CANCELS: MALFORMED}),
-    Poison("a partition below 0", with_(partition=-1), {PROMPTS: MALFORMED, CANCELS: MALFORMED}),
-    Poison("a partition that is not there", with_(partition=10**6), {PROMPTS: WRONG, CANCELS: DROPPED}),
-    Poison("a call that is not known", IN_ORDER, {CANCELS: DROPPED, FRAMES: UNKNOWN}),
+    Poison("no partition", with_(partition=...), dict.fromkeys(CALLS, MALFORMED)),
+    Poison("a partition below 0", with_(partition=-1), dict.fromkeys(CALLS, MALFORMED)),
+    Poison(
+        "a partition that is not there", with_(partition=10**6), {PROMPTS: WRONG, TOOL_CALLS: WRONG, CANCELS: DROPPED}
+    ),
+    Poison("a call that is not known", IN_ORDER, {CANCELS: DROPPED, FRAMES: UNKNOWN, TOOL_RESULTS: UNKNOWN}),
+    Poison("the id of a tool call without end", with_(call={"id": "x" * 10_000, "name": "n"}), {TOOL_CALLS: TOO_LARGE}),
+    Poison("a tool call without its name", with_(call={"id": "x"}), {TOOL_CALLS: MALFORMED}),
+    Poison("a result of no call", with_(tool_call_id=...), {TOOL_RESULTS: MALFORMED}),
     Poison("a frame number below 0", with_(seq=-1), {FRAMES: MALFORMED}),
     # -- how it is sent
     Poison("a large request", padded(900_000), {REQUESTS: TOO_LARGE}),

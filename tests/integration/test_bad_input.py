@@ -157,8 +157,8 @@ async def test_poison_among_frames(pipeline: Pipeline, broker: Broker) -> None:
     check_letters(pipeline, sent, await letters_of(pipeline, names.FRAMES, sent))
 
 
-@pytest.mark.parametrize("topic", [names.PROMPTS, names.CANCELS], ids=lambda topic: topic.name)
-async def test_poison_among_what_the_model_runner_reads(pipeline: Pipeline, broker: Broker, topic: Topic) -> None:
+@pytest.mark.parametrize("topic", [names.PROMPTS, names.CANCELS, names.TOOL_RESULTS], ids=lambda topic: topic.name)
+async def test_poison_on_topics_between_workers(pipeline: Pipeline, broker: Broker, topic: Topic) -> None:
     """The calls before and behind it are made, and cancelled if that is wanted."""
     open_ = await pipeline.open_turn(a_turn(pipeline, 0).thread_id)
     sent = await send_all(pipeline, broker, topic, lambda _: ())
@@ -168,6 +168,33 @@ async def test_poison_among_what_the_model_runner_reads(pipeline: Pipeline, brok
     views = await pipeline.read([open_, after])
     assert views[after].text == "still here"
     assert isinstance(views[open_].terminal, CancelledFrame)
+
+
+async def test_poison_among_tool_calls(broker: Broker, prefix: str, tmp_path: Path) -> None:
+    """The calls before and behind each, in its own batch, are answered."""
+    async with Pipeline(broker.bootstrap, prefix, tmp_path, "tests.integration.toolbox:deps") as pipeline:
+        pipeline.start("tools")
+        turn, ids = a_turn(pipeline, 0), itertools.count()
+
+        def neighbours(_: Sent) -> tuple[bytes, bytes]:
+            one, other = (
+                json.dumps(
+                    {
+                        **turn._asdict(),
+                        "partition": 0,
+                        "call": {"id": str(number), "name": "add", "arguments": json.dumps({"a": number, "b": 1})},
+                    }
+                ).encode()
+                for number in itertools.islice(ids, 2)
+            )
+            return one, other
+
+        sent = await send_all(pipeline, broker, names.TOOL_CALLS, neighbours)
+        calls = next(ids)
+        results = await pipeline.wait_for_records(names.TOOL_RESULTS, lambda all_: len(all_) >= calls, timeout_s=60)
+        assert calls > 100
+        assert {one.tool_call_id: one.content for one in results} == {str(n): str(n + 1) for n in range(calls)}
+        check_letters(pipeline, sent, await letters_of(pipeline, names.TOOL_CALLS, sent))
 
 
 async def test_a_request_without_its_message_fails_the_turn_it_names(pipeline: Pipeline) -> None:
@@ -271,11 +298,12 @@ async def test_what_an_aborted_transaction_wrote_was_never_written(pipeline: Pip
             await producer.begin_transaction()
             request = {**turn._asdict(), "message": "hello", "params": {"script": ["fine"]}}
             await producer.send(topic, json.dumps(request).encode(), key=turn.thread.encode(), partition=0)
-            await producer.send(topic, b"nonsense" if commit else b"never", partition=0)
+            await producer.send(topic, bytes(1234 if commit else 4321), partition=0)
             await (producer.commit_transaction() if commit else producer.abort_transaction())
     views = await pipeline.read([turns[0], turns[3]])
     assert {ended(view) for view in views.values()} == {ANSWERED}
     released = await pipeline.records(names.RELEASED_FRAMES)
     assert not {frame.turn for frame in released} & {turns[1], turns[2]}
     letters = await pipeline.records(names.DEAD_LETTERS)
-    assert [letter.size for letter in letters if letter.origin_topic == topic][-2:] == [len(b"nonsense")] * 2
+    sizes = [letter.size for letter in letters if letter.origin_topic == topic]
+    assert (sizes.count(1234), sizes.count(4321)) == (2, 0)

@@ -81,8 +81,8 @@ MISTAKES = (
     Mistake(
         "startswith forgotten on the settled answer",
         "streams/gate/judgements.py",
-        "tail = releasable(output, str(turn.answer.released), 0, ended=True)",
-        "tail: str | None = output[len(turn.answer.released) :]",
+        "return releasable(output, released, 0, ended=True)",
+        "return output[len(released) :]",
         (f"{_MACHINE}test_a_settled_answer_that_takes_back_released_text_fails_the_turn",),
     ),
     Mistake(
@@ -94,14 +94,14 @@ MISTAKES = (
     ),
     Mistake(
         "a chain is incremental if any member is",
-        "processors/deps.py",
+        "processors/manifest.py",
         "if all(member.incremental is not None",
         "if any(member.incremental is not None",
         (_DEPS,),
     ),
     Mistake(
         "the sum of windows forgotten",
-        "processors/deps.py",
+        "processors/manifest.py",
         'return sum(lookbacks) if self.window == "sum"',
         'return sum(lookbacks) if self.window == "none"',
         (_DEPS,),
@@ -115,7 +115,7 @@ MISTAKES = (
     ),
     Mistake(
         "anybody's scanner runs within the worker",
-        "processors/deps.py",
+        "processors/manifest.py",
         "member.scans and member.linear_time",
         "member.scans",
         (f"{_WORKER}test_only_scanners_that_somebody_vouches_for_run_in_the_worker[own_deps-incremental]",),

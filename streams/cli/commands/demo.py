@@ -16,7 +16,7 @@ def demo(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show turngate at work: four turns, what the model wrote beside what readers saw; then stop everything.
+    """Show turngate at work: five turns, what the model wrote beside what readers saw; then stop everything.
 
     Exits 1 if a turn did not end as it should.
     """

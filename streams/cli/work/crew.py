@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -48,7 +48,7 @@ class Ended:
 @dataclass(slots=True)
 class _Member:
     name: str
-    role: Role
+    arguments: Sequence[str]
     environment: Mapping[str, str]
     directory: str | None
     process: asyncio.subprocess.Process | None = None
@@ -71,7 +71,13 @@ class Crew:
 
     async def add(self, name: str, role: Role, environment: Mapping[str, str], *, directory: str | None = None) -> None:
         """Start a worker of `role` in `environment` and `directory` (None: the current one), and keep it running."""
-        member = _Member(name, role, environment, directory)
+        await self.add_command(name, ("worker", "--role", role), environment, directory=directory)
+
+    async def add_command(
+        self, name: str, arguments: Sequence[str], environment: Mapping[str, str], *, directory: str | None = None
+    ) -> None:
+        """The same with any command of turngate's that runs until it is stopped."""
+        member = _Member(name, arguments, environment, directory)
         self._members.append(member)
         await self._start(member)
         self._watches.append(asyncio.create_task(self._watch(member)))
@@ -100,9 +106,7 @@ class Crew:
             "-c",
             _ENTRY,
             json.dumps([os.getpid(), _search_path()]),
-            "worker",
-            "--role",
-            member.role,
+            *member.arguments,
             env=dict(member.environment),
             cwd=member.directory,
             stdin=asyncio.subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""turngate at work: two small pipelines on one broker, four turns, and then all is taken down again."""
+"""turngate at work: two small pipelines on one broker, five turns, and then all is taken down again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from streams.cli.failures import FAILED, OK, UNREACHABLE, CommandError
 from streams.cli.work.attend import attend
 from streams.cli.work.crew import Crew
 from streams.cli.work.demo_show import Show, show_for
-from streams.cli.work.demo_turns import TURNS, DemoTurn, Pipeline
+from streams.cli.work.demo_turns import CALLS, TURNS, DemoTurn, Pipeline
 from streams.cli.work.stage import Stage, interrupts, stage
 from streams.settings import EMBEDDED, Settings, environment
 from topics import codec
@@ -31,11 +31,14 @@ from topics.connection import Connection
 from topics.errors import WireError
 from topics.fold import TurnView
 from topics.ids import TurnKey
-from topics.names import FRAMES, MODEL_FRAME, Names
+from topics.names import FRAMES, TOOL_CALLS, TOOL_RESULTS, Names
+from topics.records import ModelFrame, ToolCallRequest, ToolResult
 
 PIPELINES: Final[tuple[Pipeline, ...]] = ("streamed", "whole")
 _DEPS: Final = "streams.cli.demo_deps"
 _PARTITIONS: Final = 1
+#: What is shown on the left: no reader of a real pipeline sees it.
+_HEARD: Final = (FRAMES, TOOL_CALLS, TOOL_RESULTS)
 _SILENCE_S: Final = 60.0
 #: How long to wait, in seconds, for what the model still wrote when its answer has been refused.
 _REST_S: Final = 0.3
@@ -86,6 +89,8 @@ async def _run(broker: str, show: Show) -> bool:
                 own = environment(_settings(where.bootstrap, prefixes[name], name))
                 await crew.add(f"{name}-turns", "turns", own, directory=elsewhere)
                 await crew.add(f"{name}-models", "models", own, directory=elsewhere)
+                if name == "streamed":
+                    await crew.add(f"{name}-tools", "tools", own, directory=elsewhere)
             try:
                 done = await attend(crew, where, told, _turns(where.bootstrap, prefixes, show))
             except CommandError:
@@ -146,23 +151,32 @@ async def _play(number: int, turn: DemoTurn, client: TurnClient, frames: AIOKafk
 
 @asynccontextmanager
 async def _raw(connection: Connection, names: Names) -> AsyncIterator[AIOKafkaConsumer]:
-    """Yield a reader of the raw frames, which readers of a real pipeline are not allowed to see."""
+    """Yield a reader of what models write and tools say, which readers of a real pipeline are not allowed to see."""
     async with connection.consumer() as consumer:
-        consumer.assign([TopicPartition(names.topic(FRAMES), number) for number in range(_PARTITIONS)])
+        consumer.assign(
+            [TopicPartition(names.topic(topic), number) for topic in _HEARD for number in range(_PARTITIONS)]
+        )
         yield consumer
 
 
-async def _listen(frames: AIOKafkaConsumer, turn: TurnKey, show: Show) -> None:
-    """Show what the model writes in `turn`, until it has finished."""
+async def _listen(heard: AIOKafkaConsumer, turn: TurnKey, show: Show) -> None:
+    """Show what the model writes in `turn`, and what passes between it and its tools, until it has finished."""
     while True:
         try:
-            record = await frames.getone()
-            frame = codec.decode(record.value, MODEL_FRAME)
+            raw = await heard.getone()
+            shape = next(topic.shape for topic in _HEARD if raw.topic.endswith(f".{topic.name}"))
+            record = codec.decode(raw.value, shape)
         except (KafkaError, WireError):
             continue
-        if frame.turn != turn:
+        if record.turn != turn:
             continue
-        if frame.text:
-            show.wrote(frame.text)
-        if frame.finish_reason is not None or frame.error is not None:
-            return
+        match record:
+            case ToolCallRequest():
+                show.noted(f"asks {record.call.name} {record.call.arguments}")
+            case ToolResult():
+                show.noted(f"is told: {record.content or record.error}")
+            case ModelFrame():
+                if record.text:
+                    show.wrote(record.text)
+                if record.error is not None or record.finish_reason not in (None, CALLS):
+                    return

@@ -30,6 +30,9 @@ class Show(Protocol):
     def wrote(self, text: str) -> None:
         """The model has written `text`."""
 
+    def noted(self, text: str) -> None:
+        """Something has passed between the model and a tool."""
+
     def saw(self, text: str) -> None:
         """Readers have been given `text`."""
 
@@ -66,6 +69,11 @@ class PlainShow:
     def wrote(self, text: str) -> None:
         """Print on the left."""
         self._row(text, "")
+
+    def noted(self, text: str) -> None:
+        """Print on the left, marked."""
+        for row in textwrap.wrap(f"[{text}]", _WIDTH):
+            self._row(row, "")
 
     def saw(self, text: str) -> None:
         """Print on the right."""
@@ -116,6 +124,10 @@ class DrawnShow:
         self._wrote += text
         self._live.update(self._table())
 
+    def noted(self, text: str) -> None:
+        """Let the left column grow by a line."""
+        self.wrote(f"\n[{text}]\n")
+
     def saw(self, text: str) -> None:
         """Let the right column grow."""
         self._saw += text
@@ -153,15 +165,20 @@ class JsonShow:
     def __init__(self) -> None:
         self._turn: DemoTurn | None = None
         self._wrote: list[str] = []
+        self._noted: list[str] = []
         self._saw: list[str] = []
 
     def start(self, number: int, turn: DemoTurn) -> None:  # noqa: ARG002 - the order of lines tells the number
         """Begin anew."""
-        self._turn, self._wrote, self._saw = turn, [], []
+        self._turn, self._wrote, self._noted, self._saw = turn, [], [], []
 
     def wrote(self, text: str) -> None:
         """Keep it for the end."""
         self._wrote.append(text)
+
+    def noted(self, text: str) -> None:
+        """Keep it for the end."""
+        self._noted.append(text)
 
     def saw(self, text: str) -> None:
         """Keep it for the end."""
@@ -177,6 +194,7 @@ class JsonShow:
                 "turn": turn.name,
                 "message": turn.message,
                 "raw": "".join(self._wrote),
+                "tools": self._noted,
                 "releases": self._saw,
                 "reply": view.reply,
                 "outcome": view.terminal.kind if view.terminal is not None else None,

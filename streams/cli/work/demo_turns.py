@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -13,13 +14,18 @@ Pipeline = Literal["streamed", "whole"]
 
 #: Seconds between two words of the model.
 _DELAY_S: Final = 0.03
+#: The tool of `streams.cli.demo_deps`.
+TOOL: Final = "find_courier"
+#: How an answer that asks for it finishes.
+CALLS: Final = "tool_calls"
 
 
 @dataclass(frozen=True, slots=True)
 class DemoTurn:
     """One turn. `answer` is None where no model is asked; `reply` is what readers have in the end.
 
-    A rejected turn's `reply` is what they may at most have: a prefix of it is right.
+    A rejected turn's `reply` is what they may at most have: a prefix of it is right. With a `lookup` the model says `before`
+    and asks the tool for it, and `answer` is that of the second step.
     """
 
     name: str
@@ -29,12 +35,21 @@ class DemoTurn:
     answer: str | None
     outcome: Literal["completed", "rejected", "blocked"]
     reply: str
+    before: str = ""
+    lookup: str | None = None
 
     @property
     def params(self) -> Mapping[str, object]:
         """The request's `params`: the answer word by word, as a model writes it."""
-        words = [f"{word} " for word in (self.answer or "").split()]
-        return {"script": words, "delay_s": _DELAY_S}
+        if self.lookup is None:
+            return {"script": _words(self.answer or ""), "delay_s": _DELAY_S}
+        call = {"index": 0, "id": "call-1", "name": TOOL, "arguments": json.dumps({"parcel": self.lookup})}
+        script = [
+            *({"step": 0, "text": word} for word in _words(self.before)),
+            {"step": 0, "tool_call_delta": call, "finish_reason": CALLS},
+            *({"step": 1, "text": word} for word in _words(self.answer or "")),
+        ]
+        return {"script": script, "delay_s": _DELAY_S}
 
     def is_right(self, view: TurnView) -> bool:
         """Say whether a turn ended as this one must."""
@@ -45,6 +60,10 @@ class DemoTurn:
         if isinstance(view.terminal, CompletedFrame):
             return view.reply.rstrip() == self.reply
         return view.reply == self.reply
+
+
+def _words(text: str) -> list[str]:
+    return [f"{word} " for word in text.split()]
 
 
 TURNS: Final = (
@@ -97,6 +116,20 @@ TURNS: Final = (
         reply=(
             "(27 words) Air scatters blue light far more than red light, so blue reaches the eye from all over the sky, "
             "while the rest comes straight from the sun."
+        ),
+    ),
+    DemoTurn(
+        name="steps",
+        about="the model asks a tool, and what it makes of the result passes the same chain",
+        pipeline="streamed",
+        message="Who brings parcel 17?",
+        before="One moment, I will look that up for you.",
+        lookup="parcel 17",
+        answer="Parcel 17 is with Bob Ray: write to bob.ray@example.org if you are not at home today.",
+        outcome="completed",
+        reply=(
+            "One moment, I will look that up for you. Parcel 17 is with Bob Ray: write to [email] if you are not at "
+            "home today."
         ),
     ),
 )

@@ -14,6 +14,7 @@ from processors import Deps, load_deps
 from streams.cli import output, session
 from streams.cli.failures import OK
 from streams.cli.work import declared
+from streams.gateway.keys import KeySettings
 from streams.providers import ProviderSettings
 from streams.settings import FILE, PREFIX, Settings, origins
 
@@ -72,7 +73,7 @@ def _shown(name: str, value: object) -> object:
         return _without_secrets(value)
     if isinstance(value, tuple):
         return list(value)
-    if isinstance(value, ProviderSettings):
+    if isinstance(value, ProviderSettings | KeySettings):
         return {field: _shown(field, found) for field, found in value if found is not None}
     if isinstance(value, dict):
         return {key: _shown(key, found) for key, found in value.items()}

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from streams.broker_access import connection_of
+from streams.brokers import ports
 from streams.brokers.runtime_file import RuntimeFileError
 from streams.chains import ProcessChainRunner
 from streams.cli import output, session
 from streams.cli.failures import OK, CommandError
+from streams.cli.work import gateway
 from streams.cli.work.attend import attend
 from streams.cli.work.crew import Crew
 from streams.cli.work.stage import Stage, interrupts, stage
@@ -26,6 +28,7 @@ from topics.names import Names
 
 MODELS = "models"
 TOOLS = "tools"
+GATEWAY = "gateway"
 #: What to send where answers are scripted; any other command without a script would only fail.
 _SCRIPTED: Final = """turngate send "hello" --script '["Hello ", "you."]'"""
 _ASKED: Final = 'turngate send "hello"'
@@ -38,13 +41,15 @@ class Wish:
     """What was asked for.
 
     How many turn `workers`, who answers, how many `partitions` (None: as there are), the `port` of our own broker (None:
-    any).
+    any), whether there is a `gateway` and at which port (None: the one that is set, or any where that is taken).
     """
 
     workers: int
     model: str | None
     partitions: int | None
     port: int | None
+    gateway: bool
+    gateway_port: int | None
     as_json: bool
 
 
@@ -192,10 +197,28 @@ async def _work(
         await crew.add(MODELS, "models", environment(_one_of(settings, wish.workers)))
         if with_tools:
             await crew.add(TOOLS, "tools", environment(_one_of(settings, wish.workers + 1)))
-        _welcome(settings, wish, crew.pids)
+        url = await _gateway(crew, settings, wish)
+        _welcome(settings, wish, crew.pids, url)
         await attend(crew, where, told)
     finally:
         await crew.stop()
+
+
+async def _gateway(crew: Crew, settings: Settings, wish: Wish) -> str | None:
+    """Start the gateway, open to this machine where no keys are set; return its address, or None if there is none."""
+    if not wish.gateway:
+        return None
+    if not gateway.installed():
+        output.note(f"turngate: there is no gateway here: {gateway.INSTALL}, or say --no-gateway.")
+        return None
+    port = wish.gateway_port or settings.gateway_port
+    if wish.gateway_port is None and ports.is_open(port):
+        port = ports.free_port()
+    own: dict[str, object] = {"gateway_port": port, "metrics_port": None}
+    if not settings.gateway_keys and settings.gateway_keys_file is None and settings.gateway_host in gateway.LOCAL:
+        own["gateway_open"] = True
+    await crew.add_command(GATEWAY, ("gateway",), environment(settings.model_copy(update=own)))
+    return f"http://{settings.gateway_host}:{port}"
 
 
 def _one_of(settings: Settings, number: int) -> Settings:
@@ -211,7 +234,7 @@ def _first_command(settings: Settings, *, named: bool) -> str:
     return f"{command} --broker {settings.broker}" if named else command
 
 
-def _welcome(settings: Settings, wish: Wish, pids: dict[str, int]) -> None:
+def _welcome(settings: Settings, wish: Wish, pids: dict[str, int], url: str | None) -> None:
     if not settings.script_enabled and not _has_server(settings):
         output.note(
             "turngate: no model is configured, so every turn will fail. Give --model script, openai, or a server's URL."
@@ -219,10 +242,12 @@ def _welcome(settings: Settings, wish: Wish, pids: dict[str, int]) -> None:
     if settings.openai_base_url is not None and settings.openai_model is None:
         output.note("turngate: no model name is set, so turns that name none will fail: set TURNGATE_OPENAI_MODEL.")
     if wish.as_json:
-        row = {"event": "up", "broker": settings.broker, "prefix": settings.prefix, "pids": pids}
+        row = {"event": "up", "broker": settings.broker, "prefix": settings.prefix, "pids": pids, "gateway": url}
         output.json_line(row)
         return
     output.line(f"The pipeline {settings.prefix!r} runs on {settings.broker}; its workers take a few seconds to start.")
+    if url is not None:
+        output.line(f"The gateway is at {url}, what it offers at {url}/docs. OpenAI clients: base_url {url}/v1")
     output.line("Ctrl-C stops everything.")
 
 

@@ -23,7 +23,7 @@ def test_the_demo_shows_every_ending_and_exits_0(tmp_path: Path) -> None:
     assert [(turn["turn"], turn["outcome"], turn["ok"]) for turn in turns] == [
         (turn.name, turn.outcome, True) for turn in TURNS
     ]
-    redacted, rejected, blocked, whole = turns
+    redacted, rejected, blocked, whole, stepped = turns
     assert "@example.com" in redacted["raw"]
     assert "@" not in redacted["reply"]
     assert "".join(redacted["releases"]) == redacted["reply"]
@@ -32,4 +32,9 @@ def test_the_demo_shows_every_ending_and_exits_0(tmp_path: Path) -> None:
     assert "sk-" not in rejected["reply"]
     assert blocked["raw"] == ""
     assert len(whole["releases"]) == 1
+    assert stepped["tools"][0] == 'asks find_courier {"parcel": "parcel 17"}'
+    assert "bob.ray@example.org" in stepped["tools"][1]
+    assert "bob.ray@example.org" in stepped["raw"]
+    assert "@" not in "".join(stepped["releases"])
+    assert len(stepped["releases"]) > 1
     assert runtime_file.read(tmp_path) is None

@@ -144,7 +144,9 @@ class Fetched:
             "_read_offset": {},
             "_buffered_partitions": set(),
             "_wait_next_records": self._records,
+            "_thread": SimpleNamespace(rewind=self._rewind),
         }
+        self.rewound: dict[TP, int] = {}
         for name, value in state.items():
             setattr(self.consumer, name, value)
         self.active: set[TP] | None = {HERE, JOURNAL}
@@ -152,6 +154,9 @@ class Fetched:
     async def _records(self, _: float) -> Any:
         journal = [_record("journal", 0, offset) for offset in (1, 2)]
         return {HERE: [_record("requests", 0, offset) for offset in (4, 5, 6)], JOURNAL: journal}, self.active
+
+    async def _rewind(self, offsets: Mapping[TP, int]) -> None:
+        self.rewound.update(offsets)
 
     async def messages(self) -> list[Any]:
         """Return what is yielded."""
@@ -198,14 +203,39 @@ async def test_a_paused_partition_yields_nothing_unless_its_queue_was_full() -> 
     fetched = Fetched()
     fetched.active = {JOURNAL}
     assert [batch.topic for batch in await fetched.messages()] == ["journal"]
+    assert fetched.rewound == {HERE: 4}
     fetched.consumer._buffered_partitions.add(HERE)
     assert [batch.topic for batch in await fetched.messages()] == ["requests", "journal"]
 
 
 async def test_a_rebalance_in_between_ends_the_batch_run() -> None:
-    """What was not yielded yet is fetched again from what was committed."""
+    """What was not yielded yet is fetched again: from what was committed, or, where nothing was, from where it is."""
     fetched = Fetched()
     yielding = fetched.consumer.getmany(1.0)
     await anext(yielding)
     fetched.app.consumer_generation_id = 8
     assert [message async for message in yielding] == []
+    assert fetched.rewound == {JOURNAL: 1}
+
+
+async def test_a_fetch_that_comes_while_the_flow_is_stopped_is_put_back() -> None:
+    """Of a partition of which nothing was ever committed no seek would bring it back."""
+    fetched = Fetched()
+    fetched.consumer.flow_active = False
+    assert await fetched.messages() == []
+    assert fetched.rewound == {HERE: 4, JOURNAL: 1}
+
+
+async def test_rewinding_never_skips_a_record() -> None:
+    """A partition that was assigned anew, or was sought further back meanwhile, stays where it is."""
+    places = {tp: SimpleNamespace(has_valid_position=True, position=at) for tp, at in {HERE: 7, THERE: 3}.items()}
+    places[JOURNAL] = SimpleNamespace(has_valid_position=False, position=None)
+    sought: dict[TP, int] = {}
+    consumer = SimpleNamespace(
+        _subscription=SimpleNamespace(subscription=SimpleNamespace(assignment=SimpleNamespace(state_value=places.get))),
+        seek=sought.__setitem__,
+    )
+    thread = ConsumerThread.__new__(ConsumerThread)
+    thread._consumer = cast("Any", consumer)
+    await thread._rewind({HERE: 4, THERE: 4, JOURNAL: 4, TP("gone", 0): 4})
+    assert sought == {HERE: 4}

@@ -86,6 +86,17 @@ def test_a_cancel_in_the_wrong_partition_is_refused_too() -> None:
 # -- what cannot be taken ------------------------------------------------------------------------------------------------
 
 
+def test_a_thread_takes_no_more_than_its_share_of_the_workers_room() -> None:
+    """A turn beyond it ends at once, visibly; when some have ended there is room again."""
+    desk = a_desk(max_thread_turns=2)
+    desk.take([source(turn("a")), source(turn("b"), 1)], NOW)
+    assert published(desk.take([source(turn("c"), 2)], NOW)) == ["failed"]
+    for name in "bc":
+        desk.take(confirm(desk, desk.take([source(cancel(name), 3)], NOW)), NOW)
+    desk.take([News(key("c"), events.Published(9, 100))], NOW)
+    assert published(desk.take([source(turn("d"), 4)], NOW)) == []
+
+
 def test_a_turn_submitted_again_between_its_end_and_its_closing_is_repeated_once_it_is_closed() -> None:
     """Its end is on its way, and this caller may have come too late to see it."""
     desk = a_desk()

@@ -142,8 +142,10 @@ def test_when_a_threads_turns_were_is_known_exactly() -> None:
     threads = Threads()
     for name, at in (("a", 10.0), ("b", 20.0)):
         threads.remember(a_turn(name, at=at))
-    assert threads.seen_at(THREAD) == (10.0, 20.0)
-    assert threads.seen_at(THREAD._replace(thread_id="other")) == ()
+    assert threads.recent(key("c"), None) == {key("a"): 10.0, key("b"): 20.0}
+    assert threads.recent(key("b"), None) == {key("a"): 10.0}
+    assert threads.recent(key("c"), "somebody") == {}
+    assert threads.recent(key("c")._replace(thread_id="other"), None) == {}
 
 
 def test_subjects_of_threads_and_turns_differ() -> None:

@@ -1,0 +1,3 @@
+"""Tests of `streams.gateway`."""
+
+from __future__ import annotations
