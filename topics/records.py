@@ -53,9 +53,10 @@ def _parts(value: object) -> object:
 class TurnRequest(TurnRecord):
     """A caller asks for one turn: a user's `message` to `agent`, to be answered on `released`.
 
-    `history` or `tools` make the turn stateless: the caller owns the conversation and runs the tools. `deadline_s` is
-    the longest the whole turn may take, in seconds from its acceptance. `delivery="final"` asks for the terminal frame
-    only.
+    `history`, `tools` or `continuation` make the turn stateless: the caller owns the conversation and runs the tools.
+    `continuation` is what came after `message`: the tool calls that ended an earlier turn, and the results that the caller
+    has for them. `deadline_s` is the longest the whole turn may take, in seconds from its acceptance. `delivery="final"`
+    asks for the terminal frame only.
     """
 
     type: Literal["turn"] = "turn"
@@ -64,6 +65,7 @@ class TurnRequest(TurnRecord):
     user: User | None = None
     message: Annotated[tuple[Part, ...], BeforeValidator(_parts), Field(min_length=1)]
     history: tuple[Message, ...] | None = None
+    continuation: tuple[Message, ...] | None = None
     tools: tuple[ToolDefinition, ...] | None = None
     system: Text | None = None
     model: Text | None = None
