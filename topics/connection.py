@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import collect_hosts, create_conn
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, SaslAuthenticationFailed
+from aiokafka.protocol.metadata import MetadataRequest
 
 from topics.errors import AccessDeniedError, BrokerUnreachableError
 from topics.reading import read_everything
@@ -166,6 +167,7 @@ class Connection:
                     except (KafkaError, OSError) as error:
                         why = type(error).__name__
                         if why in _DENIED or isinstance(error, ssl.SSLError):
+                            await asyncio.sleep(_RETRY_S)  # for sockets to close: aiokafka does not wait for them
                             raise self._refused(error) from None  # and no time makes it better
                         await asyncio.sleep(_RETRY_S)
                     else:
@@ -183,7 +185,21 @@ class Connection:
             return
         arguments = self.arguments()
         del arguments["bootstrap_servers"]
-        (await create_conn(host, port, **arguments)).close()
+        connection = await create_conn(host, port, **arguments)
+        try:
+            if arguments.get("sasl_mechanism") == "OAUTHBEARER":
+                await self._see_the_token_taken(connection)
+        finally:
+            await connection.close()
+
+    async def _see_the_token_taken(self, connection: Any) -> None:
+        """Ask something: a token that is refused is no error yet to aiokafka, which goes on and finds no brokers."""
+        try:
+            if (await connection.send(MetadataRequest([]))).brokers:
+                return
+        except (KafkaError, ValueError):
+            pass
+        raise SaslAuthenticationFailed("the brokers did not take the token")
 
     def _refused(self, error: Exception) -> BrokerUnreachableError:
         """Return the error for TLS that does not come about, or a login that is refused."""

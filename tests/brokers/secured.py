@@ -6,6 +6,7 @@ each other with certificates too.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import ssl
 from collections.abc import Iterable
@@ -149,3 +150,10 @@ async def _reached(admin: Connection) -> bool:
             return True
     except BrokerUnreachableError:
         return False
+    finally:
+        await sockets_closed()
+
+
+async def sockets_closed() -> None:
+    """Let an event loop that is about to end close its TLS connections: aiokafka does not wait for all of them."""
+    await asyncio.sleep(0.2)

@@ -66,6 +66,6 @@ def test_an_operator_sees_refused_records_only_if_wanted() -> None:
 def test_commands_quote_what_a_shell_would_take_apart() -> None:
     """They are made to be pasted."""
     (grant,) = grants("readers", NAMES)
-    assert grant.command("b:9092", "User:CN=a reader") == (
-        "kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal 'User:CN=a reader' --operation Read --topic p.released"
-    )
+    command = grant.command("b:9092", "User:CN=a reader")
+    assert command.startswith("kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal 'User:CN=a reader' --op")
+    assert command.endswith("--operation Read --topic p.released")

@@ -84,7 +84,7 @@ def list_topics(*, as_json: bool, broker: str | None) -> int:
     return OK
 
 
-def acls(roles: Sequence[AclRole], principal: str, *, replays: bool, as_json: bool, broker: str | None) -> int:
+def acls(roles: Sequence[str], principal: str, *, replays: bool, as_json: bool, broker: str | None) -> int:
     """Print what each of `roles` must be allowed, and return the exit status; no broker is asked."""
     settings = session.begin({"broker": broker})
     bootstrap = "localhost:9092" if settings.broker == EMBEDDED else settings.broker
