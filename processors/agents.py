@@ -19,7 +19,8 @@ from processors.plain import plain_mapping, plain_text
 class Agent:
     """What turns of the agent called `name` are asked with. Can be sent to another process.
 
-    `system`, `model` and `params` (JSON values, such as a temperature) are used where the request gives none of its own.
+    `system` comes before the request's own system text; `model` and `params` (JSON values, such as a temperature) win over
+    the request's.
     `tools` are the names of the tools it may call: None is all that the `Deps` has, () is none. `max_steps` is how many
     model calls a turn may take at most, and `history` which messages of the thread ride along; None leaves either to what
     applies to all agents.

@@ -85,8 +85,7 @@ def pre_processor(
 
     Runs in ascending `priority`, at most `timeout_s` seconds, for the given `agents` only (None: all). `on_failure`
     says what becomes of the turn when it throws: by default it is skipped. With `recent_turns_s` the context's
-    `recent_turns` holds the user's turns of so many seconds; without it none. `version` is by default a digest of the
-    source.
+    `recent_turns` holds the user's turns of so many seconds. `version` is by default a digest of the source.
 
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be.

@@ -42,7 +42,7 @@ def message_rule(
     """Declare a function from an `IncomingMessage` to `Proceed` or `Block` as a rule on every message.
 
     Runs before the pre-processors, at most `timeout_s` seconds. With `recent_turns_s` the context's `recent_turns` holds
-    the user's turns of so many seconds; without it none. `version` is by default a digest of the source.
+    the user's turns of so many seconds. `version` is by default a digest of the source.
 
     Raises:
         DeclarationError: an argument, or the function's signature, cannot be. A rule has no `agents`, no `on_failure`

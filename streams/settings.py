@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings import SettingsError as UnreadableSettingError
 
+from streams import kafka_settings
 from streams.gateway.keys import KeySettings
 from streams.providers import NAME, ProviderSettings
 from topics.names import DEFAULT_PREFIX
@@ -23,10 +24,9 @@ from topics.names import DEFAULT_PREFIX
 PREFIX = "TURNGATE_"
 FILE = "turngate.toml"
 #: The `broker` that turngate brings along itself.
-EMBEDDED = "embedded"
+EMBEDDED = kafka_settings.EMBEDDED
 
 _TOPIC_PREFIX = re.compile(r"[A-Za-z0-9._-]{1,100}")
-_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:,/\[\]]+):[0-9]{1,5}")
 
 #: Where a setting came from.
 Origin = Literal["command line", "environment", "file", "default"]
@@ -36,7 +36,7 @@ class SettingsError(Exception):
     """A setting is unknown or has a value that cannot be used: the message names it, never its value."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseSettings, kafka_settings.KafkaSettings):
     """Every setting, as `TURNGATE_<NAME>` in the environment or `<name>` in `turngate.toml`; the environment wins.
 
     Times are in seconds, lengths in code points, sizes in bytes.
@@ -46,7 +46,6 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, toml_file=FILE, extra="forbid", frozen=True, hide_input_in_errors=True
     )
 
-    broker: str = Field(default=EMBEDDED, description="`embedded`, or host:port of Kafka brokers with commas between")
     prefix: str = Field(default=DEFAULT_PREFIX, description="what the names of topics and groups begin with")
     partitions: PositiveInt = Field(default=4, description="partitions that `topics create` gives to the turn topics")
     replication: PositiveInt = Field(default=1, description="replicas that `topics create` gives to every topic")
@@ -168,14 +167,6 @@ class Settings(BaseSettings):
         default=None, description="port of /metrics; none are served without it"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is logged")
-
-    @field_validator("broker")
-    @classmethod
-    def _addresses(cls, value: str) -> str:
-        """Refuse what is no list of addresses here, before a client tries for seconds to reach it."""
-        if value != EMBEDDED and not all(_ADDRESS.fullmatch(one) for one in value.split(",")):
-            raise PydanticCustomError("broker", "write host:port, several with commas between and no blanks")
-        return value
 
     @field_validator("prefix")
     @classmethod

@@ -133,7 +133,7 @@ class TopicAdmin:
             return await self._describe(client)
 
     async def list(self) -> list[TopicRow]:
-        """Return the topics that exist under the prefix and belong to a pipeline, in the order of design §2."""
+        """Return the topics that exist under the prefix and belong to a pipeline, in the order of the table of topics."""
         existing = await self.describe()
         known = [existing[layout.name] for layout in wanted_layout(self._names, 1) if layout.name in existing]
         places = [TopicPartition(state.name, number) for state in known for number in range(state.partitions)]

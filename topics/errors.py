@@ -8,6 +8,7 @@
     ├── RecordTooLargeError       a record would exceed what the broker accepts
     ├── TopicLayoutError          topics are missing, or have the wrong partitions or cleanup
     └── BrokerUnreachableError    no broker answered at the address given
+        └── AccessDeniedError       one did, and refused this client
 
 No message of these errors quotes a record's content: fields are named, values are not.
 """
@@ -45,3 +46,7 @@ class TopicLayoutError(TopicsError):
 
 class BrokerUnreachableError(TopicsError):
     """No Kafka broker answered at the given address within the limit."""
+
+
+class AccessDeniedError(BrokerUnreachableError):
+    """A broker answered and refused this client: what it logged in as is wrong, or may not do what was asked."""

@@ -1,4 +1,4 @@
-"""What a reader makes of released frames: a pure fold (design §3).
+"""What a reader makes of released frames: a pure fold (`docs/wire.md`).
 
 Frames of one turn may come twice, cut differently, or out of order: a worker that takes over repeats what its
 predecessor may already have published. `fold` turns any such sequence into the same text:

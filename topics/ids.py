@@ -1,7 +1,7 @@
 """Who a record is about: the identity of a turn, and the key and partition everything about it shares.
 
 A turn is identified by (`tenant`, `thread_id`, `turn_id`). All turn topics are keyed by `tenant/thread_id` and
-partitioned with murmur2 as the Java client does it, so that everything about a thread meets on one worker (design §2).
+partitioned with murmur2 as the Java client does it, so that everything about a thread meets on one worker.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of topics: what each carries, how it is kept, who writes it (design §2)."""
+"""The table of topics: what each carries, how it is kept, who writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every record that flows through turngate, one frozen model each (design §3).
+"""Every record that flows through turngate, one frozen model each (`docs/wire.md`).
 
 Wire rules: JSON, snake_case, `v` names the version of the record's shape, fields this build does not know are ignored.
 Offsets and lengths of text count Unicode code points. Times are seconds since the Unix epoch.
@@ -53,9 +53,10 @@ def _parts(value: object) -> object:
 class TurnRequest(TurnRecord):
     """A caller asks for one turn: a user's `message` to `agent`, to be answered on `released`.
 
-    `history` or `tools` make the turn stateless: the caller owns the conversation and runs the tools. `deadline_s` is
-    the longest the whole turn may take, in seconds from its acceptance. `delivery="final"` asks for the terminal frame
-    only.
+    `history`, `tools` or `continuation` make the turn stateless: the caller owns the conversation and runs the tools.
+    `continuation` is what came after `message`: the tool calls that ended an earlier turn, and the results that the caller
+    has for them. `deadline_s` is the longest the whole turn may take, in seconds from its acceptance. `delivery="final"`
+    asks for the terminal frame only.
     """
 
     type: Literal["turn"] = "turn"
@@ -64,6 +65,7 @@ class TurnRequest(TurnRecord):
     user: User | None = None
     message: Annotated[tuple[Part, ...], BeforeValidator(_parts), Field(min_length=1)]
     history: tuple[Message, ...] | None = None
+    continuation: tuple[Message, ...] | None = None
     tools: tuple[ToolDefinition, ...] | None = None
     system: Text | None = None
     model: Text | None = None
@@ -360,7 +362,7 @@ class ProcessorVersion(ProcessorRecord):
 
 
 class Deployment(ProcessorRecord):
-    """Which version of a processor is active (design §8).
+    """Which version of a processor is active.
 
     Without a `version` it is what the operator's code declares, or nothing. `shadow` is a version that runs beside it and
     is never enforced. `previous` are the versions chosen before this one, the latest last; "" stands for none.

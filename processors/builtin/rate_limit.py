@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Unpack
 
+from processors.builtin.placed import Placed, Placing
 from processors.checks import is_count, is_number
 from processors.contracts import IncomingMessage
-from processors.declare import OnFailure
 from processors.errors import DeclarationError
 from processors.verdicts import Block, Proceed
 
@@ -15,27 +16,16 @@ from processors.verdicts import Block, Proceed
 MAX_TURNS = 1_000
 
 
-class RateLimit:
+class RateLimit(Placed):
     """A pre-processor that blocks a user's next turn while the window is full."""
 
     kind = "pre"
 
     def __init__(
-        self,
-        max_turns: int,
-        per_s: float,
-        response: str,
-        clock: Callable[[], float],
-        *,
-        name: str,
-        priority: float,
-        on_failure: OnFailure,
-        version: str,
+        self, max_turns: int, per_s: float, response: str, clock: Callable[[], float], placing: Placing
     ) -> None:
-        self.name = name
-        self.priority = priority
-        self.on_failure = on_failure
-        self.version = version
+        # A limit that is skipped when it fails is none.
+        super().__init__("rate-limit", {"on_failure": "block", **placing}, max_turns, per_s, response, priority=10)
         self.recent_turns_s = per_s
         self._max_turns = max_turns
         self._response = response
@@ -55,10 +45,7 @@ def rate_limit(
     *,
     response: str = "You are asking too often. Please try again in a moment.",
     clock: Callable[[], float] = time.time,
-    name: str = "rate-limit",
-    priority: float = 10.0,
-    on_failure: OnFailure = "block",
-    version: str = "1",
+    **placing: Unpack[Placing],
 ) -> RateLimit:
     """Return a pre-processor that lets each user have at most `max_turns` turns in any `per_s` seconds.
 
@@ -71,10 +58,7 @@ def rate_limit(
         per_s: in how many seconds; the window slides.
         response: what the user is told; "" is the channel's default text.
         clock: what tells the time, in seconds since the epoch; for tests.
-        name: how records call it.
-        priority: early by default, so that what comes after it is not asked for nothing.
-        on_failure: what becomes of the turn if it fails.
-        version: for records.
+        placing: `name`, `priority` (10), `on_failure` (`block`), `agents`, `timeout_s`, `version`.
 
     Raises:
         DeclarationError: an argument cannot be.
@@ -83,6 +67,4 @@ def rate_limit(
         raise DeclarationError(f"rate_limit: max_turns must be an int from 1 to {MAX_TURNS}")
     if not is_number(per_s) or per_s <= 0:
         raise DeclarationError("rate_limit: per_s must be a number of seconds above 0")
-    return RateLimit(
-        max_turns, per_s, response, clock, name=name, priority=priority, on_failure=on_failure, version=version
-    )
+    return RateLimit(max_turns, per_s, response, clock, placing)

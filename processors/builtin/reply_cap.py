@@ -13,9 +13,8 @@ from processors.errors import DeclarationError
 from processors.verdicts import ModifiedResponse
 from topics.graphemes import safe_length
 
-#: A cut between sentences, or words, may give away so much of the room at most: otherwise it is made further on.
-_SENTENCE_SHARE = 0.5
-_WORD_SHARE = 0.2
+#: A cut between sentences, or words, leaves this much of the room filled at least: otherwise it is made further on.
+_FILLED = 0.5
 _SENTENCE = re.compile(
     r"""[.!?\u2026\u06d4\u0964]["'\u2019\u201d\u00bb)\]*_~]*(?=\s)|[\u3002\uff01\uff1f]["'\u2019\u201d\u300d\u300f\uff09]*|\n(?=\n)"""
 )
@@ -86,10 +85,13 @@ def cut(text: str, limit: int, ellipsis: str) -> str:
 def _place(text: str, room: int) -> int:
     """Return where to cut a text of which `room` code points have room."""
     sentences = [found.end() for found in _SENTENCE.finditer(text, 0, room + 1) if found.end() <= room]
-    if sentences and sentences[-1] >= room * (1 - _SENTENCE_SHARE):
-        return sentences[-1]
+    for end in reversed(sentences):
+        if end < room * _FILLED:
+            break
+        if safe_length(text, end) == end:
+            return end
     gaps = [found.start() for found in _GAP.finditer(text, 0, room + 1)]
-    if gaps and gaps[-1] >= room * (1 - _WORD_SHARE):
+    if gaps and gaps[-1] >= room * _FILLED:
         return gaps[-1]
     return safe_length(text, room)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from processors.patterns.automaton import MOST_CHARS, Automaton, Configuration
+from processors.patterns.automaton import MOST_CHARS, Automaton, Configuration, Step
 
 #: Behind a finding, at most so much text is read again to go on from there; more is left to the engine.
 _MOST_AGAIN = 256
 
 
 class Following:
-    """Follows a text that its owner holds, in pieces: what precedes `settled` are neighbours of the rest.
+    """Follows a text of which its owner holds what is open, in pieces.
 
     Where it cannot say, the owner asks the engine, and it goes on from there. With `ascii_only` it reads nothing else: the
     rest is to be read in more than one way.
@@ -22,53 +22,68 @@ class Following:
         self._ascii_only = ascii_only
         #: None where it is lost.
         self._at: Configuration | None = None
-        self._starts: list[int] = []
+        #: Where each group of the configuration began in the text that is open.
+        self._starts: Sequence[int] = ()
 
-    def read(self, held: Sequence[str], settled: int, length: int, delta: str) -> int | None:
-        """Return up to where the `held` text of `length` is settled with `delta` behind it, if nothing is found in it.
+    def read(self, before: str, held: Sequence[str], length: int, delta: str) -> int | None:
+        """Return how much is settled of what is `held`, of `length` in all, with `delta` behind it: nothing is found there.
 
-        None if something may be, or if that is not known.
+        The caller lets go of that much. `before` precedes it. None if something may be found, or if that is not known.
         """
         at, self._at = self._at, None
+        step = at.steps.get(delta) if at is not None else None
+        if step is None:
+            step = self._step(at, before, held, length, delta)
+            if step is None:
+                return None
+        at, begun = step
+        if at.matched:
+            settled = self._settled(begun, length)
+            if not begun or begun[0] != 0 or settled or self._automaton.lazy:
+                # What matched may be found now. It cannot be while all is open, unless it was lazy.
+                return None
+        elif not begun:
+            self._starts = ()
+            settled = length + len(delta)
+        elif len(begun) == 1:
+            (start,) = begun
+            settled = self._starts[start] if start >= 0 else length + ~start
+            self._starts = _AT_ONCE
+        else:
+            settled = self._settled(begun, length)
+        self._at = at
+        return settled
+
+    def _settled(self, begun: Sequence[int], length: int) -> int:
+        """Return where the first group began; it is where what is open begins from now on."""
+        starts = [self._starts[start] if start >= 0 else length + ~start for start in begun]
+        settled = starts[0] if starts else 0
+        self._starts = [start - settled for start in starts]
+        return settled
+
+    def _step(self, at: Configuration | None, before: str, held: Sequence[str], length: int, delta: str) -> Step | None:
+        """Return where `delta` leads from where it is, or is found to be by reading again what is held."""
         if len(delta) > MOST_CHARS or (self._ascii_only and not delta.isascii()):
             return None
-        if at is None and (at := self._again(held, settled, length)) is None:
+        if at is None and (at := self._again(before, held, length)) is None:
             return None
-        step = at.steps.get(delta) or self._automaton.read(at, delta)
-        if step is None:
-            return None
-        at, begun = step
-        if not begun:
-            self._starts = []
-            if at.matched:
-                return None
-            self._at = at
-            return length + len(delta)
-        starts = self._starts
-        self._starts = starts = [starts[start] if start >= 0 else length + ~start for start in begun]
-        if at.matched and (self._automaton.lazy or begun[0] != 0 or starts[0] != settled):
-            # What matched may be found now. It cannot be while all from there on is open, unless it was lazy.
-            return None
-        self._at = at
-        return starts[0]
+        return self._automaton.read(at, delta)
 
-    def shift(self, count: int) -> None:
-        """Take note that `count` characters at the beginning of what is held are gone."""
-        self._starts = [start - count for start in self._starts]
-
-    def _again(self, held: Sequence[str], settled: int, length: int) -> Configuration | None:
-        """Return where reading what is held leads to, if that is known."""
-        self._starts = []
-        if length - settled > _MOST_AGAIN:
+    def _again(self, before: str, held: Sequence[str], length: int) -> Configuration | None:
+        if length > _MOST_AGAIN:
             return None
         text = "".join(held)
-        if self._ascii_only and not text[max(settled - 1, 0) :].isascii():
+        if self._ascii_only and not (text.isascii() and before[-1:].isascii()):
             # The character before counts as well: it is the neighbour of what begins here.
             return None
-        step = self._automaton.read_once(self._automaton.outset(text[:settled]), text[settled:])
+        step = self._automaton.read_once(self._automaton.outset(before), text)
         if step is None:
             return None
-        self._starts = [settled + ~start for start in step.starts]
-        if step.to.matched and (self._automaton.lazy or self._starts[:1] != [settled]):
+        self._starts = [~start for start in step.starts]
+        if step.to.matched and (self._automaton.lazy or self._starts[:1] != [0]):
             return None
         return step.to
+
+
+#: The starts of one group, where what is open begins.
+_AT_ONCE = (0,)

@@ -147,24 +147,24 @@ class RedactingScanner:
         self._rules = rules
         self._placeholders = placeholders
         self._following = rules.follow()
-        #: What may still change, behind what its neighbours are, in the pieces it arrived in.
+        #: What may still change, in the pieces it arrived in, and its neighbours before it.
         self._held: list[str] = []
         self._length = 0
-        self._settled = 0
+        self._before = ""
         self._looked_at = 0
         self.changes = 0
 
     def feed(self, delta: str) -> str:
         """Take in what follows; return what is now certain."""
-        if self._following is None:
-            if self._settled == self._length and self._rules.passes(delta):
-                return self._pass_on(delta, self._length + len(delta))
-        elif (settled := self._following.read(self._held, self._settled, self._length, delta)) is not None:
-            return self._pass_on(delta, settled)
+        if self._following is not None:
+            settled = self._following.read(self._before, self._held, self._length, delta)
+        else:
+            settled = len(delta) if not self._length and self._rules.passes(delta) else None
         self._held.append(delta)
         self._length += len(delta)
-        waiting = self._length - self._settled
-        if waiting > _PATIENT_FROM and waiting < self._looked_at + self._looked_at // _GROWTH:
+        if settled is not None:
+            return self._let_go(settled) if settled else ""
+        if self._length > _PATIENT_FROM and self._length < self._looked_at + self._looked_at // _GROWTH:
             return ""
         return self._read(ended=False)
 
@@ -172,42 +172,35 @@ class RedactingScanner:
         """Return the rest."""
         return self._read(ended=True)
 
-    def _pass_on(self, delta: str, settled: int) -> str:
-        """Take in what follows, where nothing is found and all is settled up to `settled`."""
-        self._held.append(delta)
-        self._length += len(delta)
-        if settled == self._settled:
-            return ""
+    def _let_go(self, settled: int) -> str:
+        """Return the first `settled` characters of what is held, which is what it was."""
         text = "".join(self._held)
-        out = text[self._settled : settled]
-        self._settle(text, settled)
+        out, rest = text[:settled], text[settled:]
+        self._keep(out, rest)
         return out
 
-    def _settle(self, text: str, settled: int) -> None:
-        """Keep of `text` what is not settled, and the neighbours of that."""
-        if settled > _MOST_CONTEXT:
-            before = context(text, settled, CONTEXT)
-            text = before + text[settled:]
-            if self._following is not None:
-                self._following.shift(settled - len(before))
-            settled = len(before)
-        self._held = [text]
-        self._length = len(text)
-        self._settled = settled
+    def _keep(self, before: str, rest: str) -> None:
+        """Hold the `rest`; keep of what went `before` it, raw, as much as neighbours may be asked for."""
+        self._held = [rest] if rest else []
+        self._length = len(rest)
+        before = self._before + before
+        self._before = before if len(before) <= _MOST_CONTEXT else context(before, len(before), CONTEXT)
 
     def _read(self, *, ended: bool) -> str:
-        text = "".join(self._held)
-        findings, end = self._rules.settle(text, self._settled, ended=ended)
+        held = "".join(self._held)
+        start = len(self._before)
+        text = self._before + held
+        findings, end = self._rules.settle(text, start, ended=ended)
         out: list[str] = []
-        place = self._settled
+        place = start
         for one in findings:
-            start, place_after, placeholder = self._replacement(one)
-            out += (text[place:start], placeholder)
+            first, place_after, placeholder = self._replacement(one)
+            out += (text[place:first], placeholder)
             place = place_after
         out.append(text[place:end])
         self.changes += len(findings)
-        self._settle(text, end)
-        self._looked_at = self._length - self._settled
+        self._keep(text[start:end], text[end:])
+        self._looked_at = self._length
         return "".join(out)
 
     def _replacement(self, one: Found) -> tuple[int, int, str]:

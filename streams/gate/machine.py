@@ -18,7 +18,7 @@ failed, `steps` for tools, `spending` for what processors spend.
     (*) passed over where there is nothing to wait for. From any phase before ENDED: cancel, deadline, refusal, a broken
     chain, a failed model or a block lead to ENDED.
 
-What may be released is decided here and nowhere else, in four ways (design §5):
+What may be released is decided here and nowhere else, in four ways:
 
 * *live*: there is no output chain; text goes out as it arrives, up to the last safe boundary.
 * *whole*: nothing goes out before the whole-answer pass.

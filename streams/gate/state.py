@@ -207,7 +207,8 @@ class Turn(Copied):
     @property
     def stateless(self) -> bool:
         """Whether the caller keeps the conversation and runs the tools."""
-        return self.request.history is not None or self.request.tools is not None
+        request = self.request
+        return any(given is not None for given in (request.history, request.tools, request.continuation))
 
     @property
     def runs_tools(self) -> bool:
@@ -223,7 +224,12 @@ class Turn(Copied):
         persona = self.started.persona
         said = [text for text in (persona.system if persona else None, self.request.system) if text]
         system = "\n\n".join(said) if said else self.request.system
-        return Prompt(system=system, messages=(*self.earlier, self.user_message(), *self.messages))
+        return Prompt(system=system, messages=(*self.earlier, *self.exchange, *self.messages))
+
+    @property
+    def exchange(self) -> tuple[Message, ...]:
+        """The user's message, and what the caller says came after it."""
+        return (self.user_message(), *(self.request.continuation or ()))
 
     def user_message(self) -> Message:
         """Return the user's message as the pre-processors left it."""

@@ -14,7 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from streams.gateway import processors_api, turns_api
+from streams.gateway import chat_api, processors_api, turns_api
 from streams.gateway.context import Gateway
 from streams.gateway.faults import GatewayError, error_body, from_faults
 from topics.errors import BrokerUnreachableError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
+
+_UNPROCESSABLE = HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def application(gateway: Gateway) -> ASGIApp:
@@ -35,6 +37,7 @@ def application(gateway: Gateway) -> ASGIApp:
     )
     app.state.gateway = gateway
     app.include_router(turns_api.router)
+    app.include_router(chat_api.router)
     app.include_router(processors_api.router)
     app.add_exception_handler(GatewayError, _gateway_error)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -84,10 +87,12 @@ async def _gateway_error(_: Request, error: Exception) -> Response:
     return error.response()
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
-    return from_faults(error.errors()).response()
+    # OpenAI's clients know 400 for this.
+    openai = request.url.path.endswith("/chat/completions")
+    return from_faults(error.errors(), HTTPStatus.BAD_REQUEST if openai else _UNPROCESSABLE).response()
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

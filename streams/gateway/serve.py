@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import uvicorn
 
 from processors.manifest import Manifest
+from streams.broker_access import connection_of
 from streams.chains import ProcessChainRunner
 from streams.gateway.app import application
 from streams.gateway.auth import LOOPBACK
@@ -23,7 +25,6 @@ from streams.gateway.limits import Limits
 from streams.gateway.models import listed_models, usable_params
 from streams.settings import Settings, SettingsError
 from topics.client import TurnClient
-from topics.connection import Connection
 from topics.names import Names
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,17 @@ _SPARE_CONNECTIONS = 500
 _SLACK_S = 60.0
 #: A hub begins so many times the longest turn before the end of the topic.
 _LOOKBACK = 1.5
+
+
+_CONFIG: dict[str, Any] = {
+    "access_log": False,
+    "log_config": None,
+    "log_level": "warning",
+    "lifespan": "off",
+    "ws": "none",
+    "server_header": False,
+    "timeout_graceful_shutdown": _STOP_S,
+}
 
 
 class _Server(uvicorn.Server):
@@ -107,7 +119,7 @@ async def gateway(
         TopicsError: the broker is out of reach, or topics are missing.
     """
     keys = check(settings)
-    connection, names = Connection(bootstrap), Names(settings.prefix)
+    connection, names = connection_of(settings, bootstrap), Names(settings.prefix)
     options = Options(
         open=settings.gateway_open,
         keep_alive_s=settings.gateway_keep_alive_s,
@@ -143,41 +155,36 @@ async def run(settings: Settings, bootstrap: str, told: asyncio.Event) -> None:
     """
     check(settings)
     manifest = await declared(settings)
-    server = _Server(uvicorn.Config(_not_yet, **_config(settings)))
+    server = _Server(
+        uvicorn.Config(_not_yet, **_CONFIG, limit_concurrency=settings.gateway_max_streams + _SPARE_CONNECTIONS)
+    )
     async with gateway(settings, bootstrap, server.drop, manifest) as parts:
         server.config.app = application(parts)
-        with contextlib.suppress(SystemExit):  # uvicorn's way to say that it cannot listen; it has logged why
-            serving = asyncio.create_task(server.serve())
+        with _listening(settings.gateway_host, settings.gateway_port) as listening:
+            serving = asyncio.create_task(server.serve([listening]))
             waiting = asyncio.create_task(told.wait())
-            while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn has no event for it
-                await asyncio.sleep(0.02)
-            if server.started:
-                log.info("gateway ready on http://%s:%d", settings.gateway_host, settings.gateway_port)
+            log.info("gateway ready on http://%s:%d", settings.gateway_host, settings.gateway_port)
             await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
             waiting.cancel()
             parts.hub.close()
             server.should_exit = True
             await serving
-    if not server.started:
-        raise SettingsError(
-            f"the gateway cannot listen on {settings.gateway_host} port {settings.gateway_port}: stop what listens there, "
-            "or set TURNGATE_GATEWAY_PORT"
-        )
 
 
-def _config(settings: Settings) -> dict[str, Any]:
-    return {
-        "host": settings.gateway_host,
-        "port": settings.gateway_port,
-        "access_log": False,
-        "log_config": None,
-        "log_level": "warning",
-        "lifespan": "off",
-        "ws": "none",
-        "server_header": False,
-        "limit_concurrency": settings.gateway_max_streams + _SPARE_CONNECTIONS,
-        "timeout_graceful_shutdown": _STOP_S,
-    }
+@contextlib.contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Yield a socket that listens there: uvicorn's own way to say that it cannot is to end the process."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, port))
+        except OSError as error:
+            raise SettingsError(
+                f"the gateway cannot listen on {host} port {port} ({error.strerror}): stop what listens there, or set "
+                "TURNGATE_GATEWAY_HOST and TURNGATE_GATEWAY_PORT"
+            ) from None
+        yield listening
 
 
 async def _not_yet(*_: Any) -> None:

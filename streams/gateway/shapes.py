@@ -37,6 +37,7 @@ class TurnBody(BaseModel):
     channel: Id = "default"
     user: User | None = None
     history: tuple[Message, ...] | None = None
+    continuation: tuple[Message, ...] | None = None
     tools: tuple[ToolDefinition, ...] | None = None
     system: Text | None = None
     model: Text | None = None

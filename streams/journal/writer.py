@@ -1,4 +1,4 @@
-"""The only writer of a journal partition: appends in order, and notices when somebody else has written (design §7).
+"""The only writer of a journal partition: appends in order, and notices when somebody else has written.
 
 The fence needs nothing from the broker but offsets. The writer's claim has an offset, its epoch; from then on every
 append must be acknowledged at exactly the next one. If it is not, the records between are read: a newer claim means

@@ -1,4 +1,4 @@
-"""The model runner's substance: what calls a model and turns its answer into frames (design §9, Model runners).
+"""The model runner's substance: what calls a model and turns its answer into frames.
 
     delta, adapter, errors   what a model adapter is: prompts in, pieces of output out
     script, openai           the two adapters; `openai_request` and `openai_chunks` speak the second one's wire format

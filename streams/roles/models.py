@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from streams.broker_access import connection_of
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
@@ -22,7 +23,6 @@ from streams.runner.models import ModelRunner
 from streams.settings import Settings, provider_key
 from topics import names
 from topics.admin import TopicAdmin
-from topics.connection import Connection
 from topics.names import Names
 
 #: A turn worker may publish a prompt again for as long as its turn is open, and a little longer.
@@ -38,7 +38,7 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
     """
-    connection, topic_names = Connection(bootstrap), Names(settings.prefix)
+    connection, topic_names = connection_of(settings, bootstrap), Names(settings.prefix)
     metrics = ModelMetrics()
     router = model_router(settings, metrics)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from streams.broker_access import connection_of
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
@@ -17,7 +18,6 @@ from streams.settings import Settings
 from streams.tools.processes import NoToolsError, ToolProcesses
 from topics import names
 from topics.admin import TopicAdmin
-from topics.connection import Connection
 from topics.names import Names
 
 #: A turn worker may publish a call again for as long as its turn is open, and a little longer.
@@ -35,7 +35,7 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
     """
     if settings.deps is None:
         raise NoToolsError("TURNGATE_DEPS is not set: name a Deps(tools=[...]), or run no tool runner")
-    connection, topic_names = Connection(bootstrap), Names(settings.prefix)
+    connection, topic_names = connection_of(settings, bootstrap), Names(settings.prefix)
     tools = ToolProcesses(
         settings.deps,
         workers=settings.tool_processes,

@@ -1,4 +1,4 @@
-"""The turn worker: put together from the settings, checked against the boot floor (design §4), and run."""
+"""The turn worker: put together from the settings, checked against the boot floor, and run."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from processors.board import Plan
 from processors.catalogue import anything_named, load
 from processors.effective import effective
 from processors.scanner import ScannerChain
+from streams.broker_access import connection_of
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.deployments.deployer import Deployer, Running
 from streams.deployments.reporter import Reporter
@@ -57,7 +58,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
     """
-    connection, topic_names = Connection(bootstrap), Names(settings.prefix)
+    connection, topic_names = connection_of(settings, bootstrap), Names(settings.prefix)
     chains = chain_runner(settings)
     await chains.start()
     try:
@@ -188,12 +189,13 @@ def recent_turns_s(table: ChainTable) -> float:
     return max((one.manifest.recent_turns_s for one in runners if one is not None), default=0.0)
 
 
-def usage_meter(manifest: Manifest, recent_s: float) -> UsageMeter | None:
-    """Return what counts usage and users' turns of `recent_s` seconds, None where nobody asks.
+def usage_meter(manifest: Manifest, recent_s: float | None = None) -> UsageMeter | None:
+    """Return what counts usage and users' turns of `recent_s` seconds (None: as the manifest asks for), None where nobody does.
 
     Raises:
         DepsError: somebody asks for more than the topic keeps.
     """
+    recent_s = manifest.recent_turns_s if recent_s is None else recent_s
     if not manifest.budgets and not recent_s:
         return None
     meter = UsageMeter(manifest.budgets, recent_s)

@@ -1,1 +1,1 @@
-"""The model runner without Faust: makes each attempt's model call once, whatever dies in between (design §6.6)."""
+"""The model runner without Faust: makes each attempt's model call once, whatever dies in between."""

@@ -154,8 +154,6 @@ class Desk:
                 opened.append(self._replay(key, records, plan))
         for turn in sorted(opened, key=lambda turn: turn.order):
             self._remember(turn, plan)
-            if self._meter is not None:
-                self._meter.resumed(turn)
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
         return plan
@@ -174,6 +172,8 @@ class Desk:
         self.turns[key] = turn
         self._confirmed[key] = turn.confirmed
         plan.outgoing += owed
+        if self._meter is not None:
+            self._meter.resumed(turn, (effect for outgoing in owed for effect in outgoing.effects))
         return turn
 
     def startable(self) -> list[News]:

@@ -151,8 +151,11 @@ class UsageMeter:
         if after.over and before.phase in _BEFORE_THE_MODEL and before.step == 0:
             self._turns.get((after.key.tenant, after.user_id), {}).pop(after.key, None)
 
-    def resumed(self, turn: Turn) -> None:
-        """Count a turn that somebody else began, and that goes on here."""
+    def resumed(self, turn: Turn, owed: Iterable[Publish]) -> None:
+        """Count a turn that somebody else began and that goes on here, and what is `owed` to the topic of its usage."""
+        for effect in owed:
+            if isinstance(effect.record, UsageRecord):
+                self.take(effect.record, effect.record.at)
         if turn.begun and not turn.over:
             self._seen(turn.key, turn.user_id, turn.progress_at, turn.progress_at)
 
@@ -164,8 +167,9 @@ class UsageMeter:
         turns = self._turns.get((turn.key.tenant, turn.user_id), {})
         return {key: at for key, at in turns.items() if key != turn.key}
 
-    def __len__(self) -> int:
-        """Return how many sums and turns are kept."""
+    @property
+    def kept(self) -> int:
+        """How many sums and turns are kept."""
         return sum(map(len, self._sums)) + sum(map(len, self._turns.values()))
 
     def _seen(self, turn: TurnKey, user: str | None, at: float, now: float) -> None:

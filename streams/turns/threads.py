@@ -5,11 +5,11 @@ Pure planning, as in `desk`: rows returned here are already counted, so whoever 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streams.gate.state import Turn
-from streams.gate.transcript import Entry, Row, entry_of, read, rows_of
+from streams.gate.transcript import ANSWERED, Entry, Row, entry_of, read, rows_of
 from streams.journal.replay import Rows
 from streams.journal.writer import Row as JournalRow
 from topics.content import Message
@@ -37,19 +37,31 @@ class ThreadSettings:
     retention_s: float = 30 * 86_400.0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Remembered:
-    """One turn of a thread: its rows are numbered from `first` on."""
+    """One turn of a thread: its rows, numbered from `first` on, as they are in the journal: most are never read again."""
 
-    entry: Entry
+    turn_id: str
+    at: float
+    outcome: str
+    user: str | None
     first: int
-    size: int
+    rows: tuple[bytes, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.rows))
+
+    def messages(self) -> tuple[Message, ...]:
+        (entry,) = read(map(Row.decode, self.rows))
+        return entry.messages
 
 
 @dataclass(slots=True)
 class _Thread:
     turns: list[_Remembered] = field(default_factory=list)
-    unfinished: list[Row] = field(default_factory=list)
+    unfinished: list[bytes] = field(default_factory=list)
+    unfinished_turn: str = ""
     next_n: int = 0
 
 
@@ -91,7 +103,7 @@ class Threads:
             thread = _Thread()
             for n, (_, value) in sorted(numbered.items()):
                 thread.next_n = n
-                self._note(thread, Row.decode(value), len(value))
+                self._note(thread, Row.decode(value), value)
             self._threads[subject] = thread
 
     def history(self, turn: TurnKey, agent: str) -> tuple[Message, ...]:
@@ -102,12 +114,12 @@ class Threads:
         told: list[tuple[Message, ...]] = []
         size = 0
         for one in reversed(thread.turns):
-            if not one.entry.answered or one.entry.turn_id == turn.turn_id:
+            if one.outcome not in ANSWERED or one.turn_id == turn.turn_id:
                 continue
             size += one.size
             if size > self._settings.max_told_bytes:
                 break
-            told.append(one.entry.messages)
+            told.append(one.messages())
         messages = tuple(message for turn in reversed(told) for message in turn)
         window = self._settings.windows.get(agent, self._settings.window)
         return window(messages) if window is not None else messages
@@ -116,9 +128,9 @@ class Threads:
         """Return the turns of `user` before `turn` in its thread, each with when it ended. Those blocked are none."""
         thread = self._threads.get(subject_of(turn.thread))
         return {
-            turn._replace(turn_id=one.entry.turn_id): one.entry.at
+            turn._replace(turn_id=one.turn_id): one.at
             for one in (thread.turns if thread is not None else ())
-            if one.entry.user == user and one.entry.outcome != "blocked" and one.entry.turn_id != turn.turn_id
+            if one.user == user and one.outcome != "blocked" and one.turn_id != turn.turn_id
         }
 
     def remember(self, turn: Turn) -> tuple[list[JournalRow], list[Trim]]:
@@ -128,32 +140,33 @@ class Threads:
             return [], []
         subject = subject_of(turn.key.thread)
         thread = self._threads.setdefault(subject, _Thread())
-        if thread.turns and (thread.turns[-1].entry.turn_id, thread.turns[-1].entry.at) == (entry.turn_id, entry.at):
+        if thread.turns and (thread.turns[-1].turn_id, thread.turns[-1].at) == (entry.turn_id, entry.at):
             return [], []
         made: list[JournalRow] = []
         for row in rows_of(entry, self._settings.max_row_bytes)[len(thread.unfinished) :]:
             value = row.encode()
             made.append(JournalRow(subject, thread.next_n, value))
-            self._note(thread, row, len(value))
+            self._note(thread, row, value)
         return made, self._trim(subject, thread)
 
     def expired(self, now: float) -> list[str]:
         """Forget threads in which nothing was said for too long, and return their subjects."""
         limit = now - self._settings.retention_s
-        old = [name for name, thread in self._threads.items() if thread.turns and thread.turns[-1].entry.at < limit]
+        old = [name for name, thread in self._threads.items() if thread.turns and thread.turns[-1].at < limit]
         for name in old:
             del self._threads[name]
         return old
 
-    def _note(self, thread: _Thread, row: Row, size: int) -> None:
-        if thread.unfinished and thread.unfinished[-1].turn_id != row.turn_id:
+    def _note(self, thread: _Thread, row: Row, value: bytes) -> None:
+        if thread.unfinished_turn != row.turn_id:
             thread.unfinished = []
-        thread.unfinished.append(row)
+        thread.unfinished.append(value)
+        thread.unfinished_turn = row.turn_id
         thread.next_n += 1
         if row.last:
-            for entry in read(thread.unfinished):
-                first = thread.next_n - len(thread.unfinished)
-                thread.turns.append(_Remembered(entry, first, size + _sizes(thread.unfinished[:-1])))
+            rows = tuple(thread.unfinished)
+            first = thread.next_n - len(rows)
+            thread.turns.append(_Remembered(row.turn_id, row.at, row.outcome, row.user, first, rows))
             thread.unfinished = []
 
     def _trim(self, subject: str, thread: _Thread) -> list[Trim]:
@@ -169,10 +182,6 @@ class Threads:
             return []
         thread.turns = thread.turns[gone:]
         return [Trim(subject, thread.turns[0].first)]
-
-
-def _sizes(rows: Iterable[Row]) -> int:
-    return sum(len(row.encode()) for row in rows)
 
 
 def entries_of(rows: Mapping[str, Rows], thread: ThreadKey) -> Sequence[Entry]:

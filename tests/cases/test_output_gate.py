@@ -147,7 +147,7 @@ def test_run_gate_says_the_same(one: Case, done: Replayed) -> None:
 async def test_a_missing_frame_is_named() -> None:
     """`gap-never-filled`: the wait is bounded and the error says which frame it was for.
 
-    Judgement: the turn is `failed` with `FrameGapError`, as design §3 and §5 have it.
+    Judgement: the turn is `failed` with `FrameGapError`.
     """
     done = await replay(case("gap-never-filled"))
     (end,) = done.play.of(FailedFrame)
@@ -174,7 +174,7 @@ async def test_the_cost_of_a_call_that_was_stopped_is_recorded_once() -> None:
     """`reject-once`: recorded exactly once, and estimated.
 
     The case expects the provider's 11 and 7. Here a refusal stops the call, so that the usage the provider would have
-    sent at its end never comes, and records of one id must not differ: design §3 has such usage `estimated`.
+    sent at its end never comes, and records of one id must not differ: such usage is `estimated`.
     """
     done = await replay(case("reject-once"))
     (usage,) = done.play.of(UsageRecord)

@@ -10,6 +10,7 @@ import pytest
 
 from processors import (
     Answer,
+    Declaration,
     DeclarationError,
     Deps,
     Incremental,
@@ -117,6 +118,7 @@ def test_an_object_with_a_name_and_a_method_works_too() -> None:
         priority = 5
         on_failure = "fail"
         agents = ("b", "a")
+        recent_turns_s = 60.0
 
         def execute(self, _: object) -> Proceed:
             return Proceed()
@@ -124,6 +126,7 @@ def test_an_object_with_a_name_and_a_method_works_too() -> None:
     processor = as_processor(Detailed(), "pre")
     assert (processor.name, processor.version, processor.timeout_s, processor.priority) == ("detailed", "7", 3, 5)
     assert (processor.on_failure, processor.agents) == ("fail", ("a", "b"))
+    assert processor.recent_turns_s == processor.declaration().recent_turns_s == 60.0
     assert processor.call(None, TurnContext()) == Proceed()
 
 
@@ -174,6 +177,9 @@ def test_the_version_follows_the_source() -> None:
         (lambda: input_processor(name="x", version=""), None),
         (lambda: pre_processor(name="x", priority=float("nan")), "priority"),
         (lambda: pre_processor(name="x", on_failure="ignore"), "on_failure"),  # type: ignore[arg-type]
+        (lambda: pre_processor(name="x", recent_turns_s=0), "recent_turns_s"),
+        (lambda: pre_processor(name="x", recent_turns_s="1h"), "recent_turns_s"),  # type: ignore[arg-type]
+        (lambda: Declaration(kind="output", name="x", recent_turns_s=60.0), "recent turns"),
         (lambda: pre_processor(name="x", agents="billing"), r"agents=\['billing'\]"),
         (lambda: Incremental(lookback_chars=-1), "lookback_chars"),
         (lambda: Incremental(lookback_chars=True), "lookback_chars"),

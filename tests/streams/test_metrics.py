@@ -142,3 +142,12 @@ def test_tool_calls_are_counted_by_tool_and_outcome() -> None:
         assert registry.get_sample_value("turngate_tool_calls_total", {"tool": tool, "outcome": outcome}) == 1
     assert registry.get_sample_value("turngate_tool_call_seconds_sum", {"tool": "add"}) == 30.02
     assert registry.get_sample_value("turngate_tool_call_seconds_bucket", {"tool": "add", "le": "0.05"}) == 1
+
+
+def test_how_late_usage_is_counted_is_seen() -> None:
+    """By workers whose clocks differ, too: a record of the future is not late."""
+    metrics = Metrics()
+    metrics.usage_counted(0.2)
+    metrics.usage_counted(-3.0)
+    assert value(metrics, "turngate_usage_lag_seconds_count") == 2
+    assert value(metrics, "turngate_usage_lag_seconds_sum") == pytest.approx(0.2)

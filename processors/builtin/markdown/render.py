@@ -115,8 +115,9 @@ class _Renderer:
         text = written(name, self._style)
         if not text:
             return value
-        named = written([*name, Run(":", frozenset({"bold"}))], self._style) if text[-1:].strip("*_~") != ":" else text
-        return f"{named} {value}"
+        if not "".join(run.text for run in name).endswith(":"):
+            text = written([*name, Run(":", frozenset({"bold"}))], self._style)
+        return f"{text} {value}"
 
     def _cell(self, node: SyntaxTreeNode, marks: frozenset[Mark]) -> list[Run]:
         runs = self._runs(node.children, marks)

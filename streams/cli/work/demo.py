@@ -8,37 +8,30 @@ import tempfile
 import time
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing
 from typing import Final
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka import AIOKafkaConsumer
 
 from streams.brokers.runtime_file import RuntimeFileError
 from streams.cli import output, session
 from streams.cli.failures import FAILED, OK, UNREACHABLE, CommandError
 from streams.cli.work.attend import attend
 from streams.cli.work.crew import Crew
+from streams.cli.work.demo_overheard import listen, overheard
 from streams.cli.work.demo_show import Show, show_for
-from streams.cli.work.demo_turns import CALLS, TURNS, DemoTurn, Pipeline
+from streams.cli.work.demo_turns import TURNS, DemoTurn, Pipeline
 from streams.cli.work.stage import Stage, interrupts, stage
 from streams.settings import EMBEDDED, Settings, environment
-from topics import codec
 from topics.admin import TopicAdmin
 from topics.client import TurnClient
 from topics.connection import Connection
-from topics.errors import WireError
 from topics.fold import TurnView
-from topics.ids import TurnKey
-from topics.names import FRAMES, TOOL_CALLS, TOOL_RESULTS, Names
-from topics.records import ModelFrame, ToolCallRequest, ToolResult
+from topics.names import Names
 
 PIPELINES: Final[tuple[Pipeline, ...]] = ("streamed", "whole")
 _DEPS: Final = "streams.cli.demo_deps"
 _PARTITIONS: Final = 1
-#: What is shown on the left: no reader of a real pipeline sees it.
-_HEARD: Final = (FRAMES, TOOL_CALLS, TOOL_RESULTS)
 _SILENCE_S: Final = 60.0
 #: How long to wait, in seconds, for what the model still wrote when its answer has been refused.
 _REST_S: Final = 0.3
@@ -120,18 +113,18 @@ async def _turns(bootstrap: str, prefixes: dict[Pipeline, str], show: Show) -> b
     async with AsyncExitStack() as stack:
         places = {name: (Connection(bootstrap), Names(prefixes[name])) for name in PIPELINES}
         clients = {name: await stack.enter_async_context(TurnClient(*places[name])) for name in PIPELINES}
-        listeners = {name: await stack.enter_async_context(_raw(*places[name])) for name in PIPELINES}
+        listeners = {name: await stack.enter_async_context(overheard(*places[name], _PARTITIONS)) for name in PIPELINES}
         right = []
         for number, turn in enumerate(TURNS, start=1):
             right.append(await _play(number, turn, clients[turn.pipeline], listeners[turn.pipeline], show))
         return all(right)
 
 
-async def _play(number: int, turn: DemoTurn, client: TurnClient, frames: AIOKafkaConsumer, show: Show) -> bool:
+async def _play(number: int, turn: DemoTurn, client: TurnClient, heard: AIOKafkaConsumer, show: Show) -> bool:
     """Send one turn, show what the model writes beside what readers see, and say whether it ended as it should."""
     show.start(number, turn)
     key = await client.submit(turn.message, params=turn.params)
-    listening = asyncio.create_task(_listen(frames, key, show))
+    listening = asyncio.create_task(listen(heard, key, show))
     view = TurnView(key)
     try:
         async with aclosing(client.watch(key, timeout_s=_SILENCE_S)) as views:
@@ -147,36 +140,3 @@ async def _play(number: int, turn: DemoTurn, client: TurnClient, frames: AIOKafk
     ok = turn.is_right(view)
     show.end(view, ok=ok)
     return ok
-
-
-@asynccontextmanager
-async def _raw(connection: Connection, names: Names) -> AsyncIterator[AIOKafkaConsumer]:
-    """Yield a reader of what models write and tools say, which readers of a real pipeline are not allowed to see."""
-    async with connection.consumer() as consumer:
-        consumer.assign(
-            [TopicPartition(names.topic(topic), number) for topic in _HEARD for number in range(_PARTITIONS)]
-        )
-        yield consumer
-
-
-async def _listen(heard: AIOKafkaConsumer, turn: TurnKey, show: Show) -> None:
-    """Show what the model writes in `turn`, and what passes between it and its tools, until it has finished."""
-    while True:
-        try:
-            raw = await heard.getone()
-            shape = next(topic.shape for topic in _HEARD if raw.topic.endswith(f".{topic.name}"))
-            record = codec.decode(raw.value, shape)
-        except (KafkaError, WireError):
-            continue
-        if record.turn != turn:
-            continue
-        match record:
-            case ToolCallRequest():
-                show.noted(f"asks {record.call.name} {record.call.arguments}")
-            case ToolResult():
-                show.noted(f"is told: {record.content or record.error}")
-            case ModelFrame():
-                if record.text:
-                    show.wrote(record.text)
-                if record.error is not None or record.finish_reason not in (None, CALLS):
-                    return

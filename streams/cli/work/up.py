@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from streams.broker_access import connection_of
 from streams.brokers import ports
 from streams.brokers.runtime_file import RuntimeFileError
 from streams.chains import ProcessChainRunner
@@ -22,7 +23,6 @@ from streams.cli.work.crew import Crew
 from streams.cli.work.stage import Stage, interrupts, stage
 from streams.settings import EMBEDDED, Settings, environment
 from topics.admin import TopicAdmin
-from topics.connection import Connection
 from topics.errors import TopicLayoutError
 from topics.names import Names
 
@@ -123,7 +123,7 @@ async def _check_deps(settings: Settings) -> bool:
 
 async def _topics(settings: Settings, bootstrap: str, partitions: int | None) -> int:
     """Create what is missing, and return how many partitions there are."""
-    admin = TopicAdmin(Connection(bootstrap), Names(settings.prefix))
+    admin = TopicAdmin(connection_of(settings, bootstrap), Names(settings.prefix))
     if partitions is None:
         try:
             partitions = await admin.pipeline_partitions()

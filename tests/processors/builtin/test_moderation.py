@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from processors import Answer, DeclarationError, Deps, Pass, Reject, Replace, ToolCall, TurnContext
+from processors import Answer, DeclarationError, Deps, Pass, Reject, Replace, ToolCall, TurnContext, Usage
 from processors.builtin import moderation
 from processors.builtin.judges import ModerationError
 from processors.builtin.moderation import Moderation
+from processors.spending import Spending, tallied
 from processors.testing import GateResult, run_gate
 from tests.processors.builtin.moderation_server import (
     ModerationServer,
@@ -49,6 +50,11 @@ def asking(server: ModerationServer, **options: Any) -> Moderation:
 def chatting(server: ModerationServer, **options: Any) -> Moderation:
     """Return a processor that asks a chat model."""
     return asking(server, api="chat", **{"categories": ["hate", "violence"]} | options)
+
+
+def cost(prompt: int, completion: int, total: int) -> Usage:
+    """Return a usage."""
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=total)
 
 
 async def gated(processor: Moderation, frames: Sequence[str]) -> GateResult:
@@ -393,3 +399,41 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], says: str) -> None:
     """When it is declared, not when an answer comes."""
     with pytest.raises(DeclarationError, match=says):
         moderation(**{"base_url": "https://m.example/v1", "model": "m"} | options)
+
+
+# -- what it costs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "usage"),
+    [
+        ({"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}, cost(90, 10, 100)),
+        ({"prompt_tokens": 90, "completion_tokens": 10}, cost(90, 10, 100)),
+        ({"total_tokens": 100, "prompt_tokens": None, "more": {}}, cost(0, 0, 100)),
+        ({"total_tokens": -100, "prompt_tokens": True, "completion_tokens": "9"}, None),
+        ([], None),
+        (None, None),
+    ],
+)
+async def test_what_the_server_says_a_call_cost_is_spent(server: ModerationServer, told: Any, usage: Any) -> None:
+    """Whatever its verdict is worth; what is no number of tokens costs nothing, and spoils no verdict."""
+    server.respond = always(said(verdict()) | {"usage": told})
+    with tallied() as tally:
+        assert await chatting(server).process(whole("text")) == Pass()
+    assert tally.total() == (usage and Spending(usage, "test-moderation"))
+
+
+async def test_a_call_without_a_verdict_is_paid_for(server: ModerationServer) -> None:
+    """The processor fails, and what was spent is reported with that."""
+    server.respond = always(said("nonsense") | {"usage": {"total_tokens": 100}})
+    with tallied() as tally, pytest.raises(ModerationError):
+        await chatting(server).process(whole("text"))
+    assert tally.total() == Spending(cost(0, 0, 100), "test-moderation")
+
+
+async def test_every_call_of_a_pass_is_spent(server: ModerationServer) -> None:
+    """A long text is shown piece by piece."""
+    server.respond = always(scores(hate=0.1) | {"usage": {"total_tokens": 100}})
+    with tallied() as tally:
+        await asking(server).process(whole("word " * 2_000))
+    assert tally.total() == Spending(cost(0, 0, 200), "test-moderation")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
 import pytest
 
-from processors import Answer, DeclarationError, Deps, Pass, Reject, ToolCall
-from processors.builtin import moderation, sql_gate
+from processors import Allow, Answer, DeclarationError, Deny, Deps, Pass, Reject, ToolCall, ToolCallCheck
+from processors.builtin import moderation, sql_gate, sql_rule
 from processors.builtin.sql.find import Finder
 from processors.testing import run_gate
 from tests.cases.case import case
@@ -203,6 +204,20 @@ def test_tool_calls_are_judged() -> None:
     assert rule("", "delete from users") == "not-read-only"
     assert rule("", '{"query": "SELECT 1; DROP TABLE x"') == "several-statements"
     assert rule("", '{"args": "{\\"sql\\": \\"DROP TABLE x\\"}"}') == "not-read-only"
+
+
+def test_a_rule_denies_the_call_alone() -> None:
+    """By the same judge, with the same names for what is wrong; it can be required."""
+    ruled = sql_rule(tables=["users"], max_rows=20, dialect="sqlite")
+
+    def verdict(query: str) -> object:
+        return ruled.process(ToolCallCheck(ToolCall(id="1", name="run", arguments=json.dumps({"query": query}))))
+
+    assert verdict("SELECT name FROM users LIMIT 5") == Allow()
+    assert verdict("SELECT name FROM users") == Deny("too-many-rows")
+    assert verdict("SELECT note FROM staff LIMIT 5") == Deny("table-not-permitted")
+    assert verdict("DELETE FROM users") == Deny("not-read-only")
+    assert Deps(governance=[ruled], required_controls=["sql-rule"]).governance[0].kind == "tool_rule"
 
 
 def test_a_harmless_answer_comes_out_as_it_is_however_it_is_cut() -> None:

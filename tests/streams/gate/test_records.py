@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -49,6 +50,7 @@ FULL_REQUEST = request(
     attributes={"a": None, "b": [1, {"c": False}]},
 )
 REPORTS = (report("guard"), report("redact", "replace"))
+PAID = (replace(report("guard"), usage=Usage(total_tokens=3), model="guard-8b"),)
 
 #: One of each kind with nothing said that need not be, and one with everything.
 ENTRIES: list[entries.AnyEntry] = [
@@ -134,7 +136,7 @@ ENTRIES: list[entries.AnyEntry] = [
         reports=REPORTS,
     ),
     entries.Spent(reports=()),
-    entries.Spent(step=1, reports=REPORTS),
+    entries.Spent(step=1, reports=PAID),
     entries.Failed(error="TurnTimeoutError", message="too slow"),
     entries.Failed(error="ProcessorFailedError", phase="output", processor="guard", message="m", reports=REPORTS),
     entries.Cancelled(),

@@ -11,6 +11,7 @@ from streams.gate.records import JournalRecord
 from streams.sources import Source
 from streams.turns.desk import Desk, DeskSettings, Plan
 from streams.turns.inputs import Input, News
+from streams.turns.meter import UsageMeter
 from topics import codec, names
 from topics.ids import ThreadKey, TurnKey
 from topics.names import Topic
@@ -48,9 +49,9 @@ def frame_source(seq: int | None, turn_id: str = "t", **fields: Any) -> Source:
     return source(frame(seq, turn_id, **fields), topic=names.FRAMES)
 
 
-def a_desk(policy: Policy | None = None, **settings: Any) -> Desk:
+def a_desk(policy: Policy | None = None, meter: UsageMeter | None = None, **settings: Any) -> Desk:
     """Return the desk of the partition that thread `h` belongs to."""
-    return Desk(PARTITION, policy or Policy(), DeskSettings(partitions=PARTITIONS, **settings))
+    return Desk(PARTITION, policy or Policy(), DeskSettings(partitions=PARTITIONS, **settings), meter=meter)
 
 
 def checkpoints(plan: Plan) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from processors import (
     Allow,
     Answer,
     Block,
+    Budget,
     Deny,
     Deps,
     IncomingMessage,
@@ -30,7 +31,9 @@ from processors import (
     tool,
     tool_rule,
 )
+from processors.builtin import rate_limit
 from streams.gate.policy import Policy
+from tests.memory.simtime import wall_clock
 from tests.streams.turns.simulation import Said, Scenario, Scripted, cancel, turn
 
 DIGITS = re.compile(r"\d")
@@ -413,5 +416,24 @@ STEPPED = (
         Policy(fallback_models=("other",)),
     ),
 )
-SCENARIOS: tuple[Scenario, ...] = (*PLAIN, *STEPPED)
+#: Two turns of one thread cost 14, and the third finds nothing left; a call that asks for a tool is estimated at more.
+IN_A_ROW = (Said(turn("a")), Said(turn("b"), after="a"), Said(turn("c"), after="b"))
+METERED = (
+    Scenario(
+        "budget-used-up",
+        IN_A_ROW,
+        {"a": [STORY], "b": [STORY], "c": [STORY]},
+        Deps(budgets=[Budget("tenant", 14, 3600.0)], output_processors=[redact]),
+    ),
+    Scenario(
+        "budget-used-up-between-steps", ONE, ENDLESS, with_tools(budgets=[Budget("user", 20, 3600.0)]), tools=FOUND_OUT
+    ),
+    Scenario(
+        "rate-limited",
+        IN_A_ROW,
+        {"a": [STORY], "b": [STORY], "c": [STORY]},
+        Deps(pre_processors=[rate_limit(2, 3600.0, clock=wall_clock)], output_processors=[redact]),
+    ),
+)
+SCENARIOS: tuple[Scenario, ...] = (*PLAIN, *STEPPED, *METERED)
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

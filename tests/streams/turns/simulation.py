@@ -23,6 +23,7 @@ from streams.runner.kind import CallKey
 from streams.turns.chain_table import ChainTable, TurnChains
 from streams.turns.desk import DeskSettings, OnBusy
 from streams.turns.loop import Ports
+from streams.turns.meter import UsageMeter
 from streams.turns.observer import Observer
 from streams.turns.threads import entries_of, is_thread
 from streams.turns.worker import TurnWorker, WorkerSettings
@@ -269,6 +270,7 @@ class Process:
                 Observer(),
             ),
             MemoryLogs(self.producer, JOURNAL),
+            meter=_meter(deps, world.broker),
             replays=lambda: {0: replay_of(world.broker, JOURNAL, 0)},
             unique=world.unique,
         )
@@ -344,6 +346,16 @@ class Process:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
         await self.worker.partitions.lose()
+
+
+def _meter(deps: Deps, broker: Broker) -> UsageMeter | None:
+    """Return a meter that has read all usage there is, as the tail does before a worker takes turns."""
+    if not deps.budgets and not deps.manifest.recent_turns_s:
+        return None
+    meter = UsageMeter(deps.budgets, deps.manifest.recent_turns_s)
+    for raw in broker.values(USAGE):
+        meter.take(codec.decode(raw, names.USAGE.shape), wall_clock())
+    return meter
 
 
 @dataclass(frozen=True, slots=True)

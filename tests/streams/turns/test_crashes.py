@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -58,6 +59,22 @@ def test_an_undisturbed_run_ends_every_turn_and_leaves_one_row_of_each(scenario:
     assert set(seen.journal.values()) == {1}
     told = {said.turn_id for entries in seen.transcripts.values() for said in entries}
     assert told <= {key.split("/")[-1] for key in seen.outcomes}
+
+
+@pytest.mark.parametrize(
+    ("name", "turn", "ended"),
+    [
+        ("budget-used-up", "c", ("blocked", "token-budget", None)),
+        ("budget-used-up-between-steps", "t", ("failed", None, "governance")),
+        ("rate-limited", "c", ("blocked", "rate-limit", None)),
+    ],
+)
+def test_who_has_used_up_what_there_is_goes_no_further(name: str, turn: str, ended: object) -> None:
+    """The scenarios in which workers die below are about this."""
+    views = {key.rpartition("/")[2]: view.terminal for key, view in undisturbed(BY_NAME[name]).views.items()}
+    frame: Any = views.pop(turn)
+    assert (frame.kind, frame.processor, getattr(frame, "phase", None)) == ended
+    assert {one.kind for one in views.values() if one is not None} <= {"completed"}
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "uncommitted"])
