@@ -175,11 +175,8 @@ def processor_called(board: Board, listed: Sequence[str], name: str) -> str:
     known |= {ref.partition("#")[0].rpartition("@")[0] for ref in listed}
     found = sorted(one for one in known if name in (one, one.partition("/")[2]))
     if len(found) != 1:
-        hint = (
-            f"it could be {' or '.join(found)}: say which"
-            if found
-            else f"known are: {', '.join(sorted(known)) or 'none'}"
-        )
+        there = ", ".join(sorted(known)) or "none"
+        hint = f"it could be {' or '.join(found)}: say which" if found else f"no such processor; there are: {there}"
         raise DeploymentError(f"{name}: {hint}")
     return found[0]
 

@@ -11,6 +11,7 @@ import typer
 
 from streams.cli.commands import (
     audit,
+    backtest,
     dead_letters,
     demo,
     follow,
@@ -52,6 +53,7 @@ app.add_typer(processors.app, name="processors")
 app.add_typer(audit.app, name="audit")
 app.add_typer(threads.app, name="threads")
 app.command("gate")(gate.gate)
+app.command("backtest")(backtest.backtest)
 app.command("settings")(settings.settings)
 
 

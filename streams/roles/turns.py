@@ -190,7 +190,9 @@ def recent_turns_s(table: ChainTable) -> float:
 
 
 def usage_meter(manifest: Manifest, recent_s: float | None = None) -> UsageMeter | None:
-    """Return what counts usage and users' turns of `recent_s` seconds (None: as the manifest asks for), None where nobody does.
+    """Return what counts usage and users' turns of `recent_s` seconds (None: as the manifest asks for).
+
+    None where nobody asks for anything.
 
     Raises:
         DepsError: somebody asks for more than the topic keeps.

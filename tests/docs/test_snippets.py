@@ -34,6 +34,15 @@ NOT_RUN_COMMANDS = {
     "npm install": "fetches a package",
     "node ask.mjs": "needs kafkajs and a running pipeline; tests/docs/test_reader_js.py runs the fold in it",
     "turngate up": "runs until it is stopped; tests/streams/cli/test_up.py runs it",
+    **dict.fromkeys(
+        (
+            "turngate processors push",
+            "turngate processors deploy",
+            "turngate processors list",
+            "turngate processors rollback",
+        ),
+        "needs a running pipeline; tests/integration/test_deployments.py runs it in one",
+    ),
     "turngate send": "needs a running pipeline; tests/streams/cli/test_up.py runs it",
 }
 #: Languages that are no code of ours to run: pictures, records (see test_wire.py), the reader (see test_reader_js.py),
