@@ -37,7 +37,21 @@ DIGIT = re.compile(r"[0-9]")
 #: The most steps that a turn may take here.
 MAX_STEPS = 3
 #: Texts that models say: numbers cut in two, halves of characters, clusters that must not be cut, and a bad word.
-SAYINGS = ("Call ", "55", "5-01", "2", " or ", "e\u0301", "\u0301", "\U0001f44d\u200d", "\ud83d", "\ude00", "\r", "\n", "")
+SAYINGS = (
+    "Call ",
+    "55",
+    "5-01",
+    "2",
+    " or ",
+    "e\u0301",
+    "\u0301",
+    "\U0001f44d\u200d",
+    "\ud83d",
+    "\ude00",
+    "\r",
+    "\n",
+    "",
+)
 
 
 @output_processor(name="no-calls-for-nothing")
@@ -108,9 +122,7 @@ chains = st.sampled_from([*REDACTING, *OTHERS])
 
 
 @st.composite
-def declarations(
-    draw: st.DrawFn, output: st.SearchStrategy[list[Any]] = chains, *, anew: bool = False
-) -> Deps:
+def declarations(draw: st.DrawFn, output: st.SearchStrategy[list[Any]] = chains, *, anew: bool = False) -> Deps:
     """Return what an operator declares; `anew` for turns that go on under it, whose agent and tools may be gone."""
     chosen = draw(output)
     some = st.booleans()

@@ -52,27 +52,34 @@ def test_deaths_change_nothing_in_any_program(data: st.DataObject, program: Scen
     cuts = data.draw(st.lists(st.integers(0, len(expected.boundaries) + 3), min_size=1, max_size=3), label="cuts")
     commits, compact, lagging = (data.draw(st.booleans(), label=name) for name in ("commits", "compact", "lagging"))
     # A slow producer delays the end of turns, and so changes what a cancel, or a turn that finds its thread busy, meets.
-    lagging = lagging and program.on_busy == "queue" and all(isinstance(one.record, TurnRequest) for one in program.said)
+    lagging = (
+        lagging and program.on_busy == "queue" and all(isinstance(one.record, TurnRequest) for one in program.said)
+    )
     fate = Random(data.draw(st.integers(0, 99), label="fate"))
     seen = simulate(run(program, cuts, fate=fate, commits=commits, compact=compact, lagging=lagging))
     assert_same(seen, expected, f"died at {cuts}")
     assert_same_records(seen, expected)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(data=st.data(), program=programs(redacting), after=declarations(redacting, anew=True))
+def redacts(deps: Deps) -> bool:
+    """Return whether the output chain lets no digit through."""
+    return any(member.name.startswith("redact") for member in deps.output_processors)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(data=st.data(), program=programs(), after=declarations(anew=True))
 def test_a_changed_declaration_contradicts_nobody_and_leaks_nothing(
     data: st.DataObject, program: Scenario, after: Deps
 ) -> None:
     """From one death to the next everything may be declared differently: every turn ends, and digits stay hidden."""
     expected = simulate(run(program))
-    assert_redacted(expected)
     cuts = data.draw(st.lists(st.integers(0, len(expected.boundaries) + 3), min_size=1, max_size=3), label="cuts")
     commits = data.draw(st.booleans(), label="commits")
     seen = simulate(run(program, cuts, redeclared=after, commits=commits))
     assert "open" not in seen.outcomes.values()
     assert seen.outcomes.keys() == expected.outcomes.keys()
-    assert_redacted(seen)
+    if redacts(program.deps) and redacts(after):
+        assert_redacted(seen)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
