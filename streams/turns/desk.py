@@ -150,12 +150,13 @@ class Desk:
             self._remember(turn, plan)
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
+        plan.trims += self.threads.outgrown(busy=self._threads)
         return plan
 
     def _replay(self, key: TurnKey, records: Sequence[JournalRecord], plan: Plan) -> Turn:
         confirmed = max(record.confirmed for record in records)
         try:
-            turn = self._told(machine.begin(records[0]))
+            turn = self._told(machine.begin(records[0]), records)
             owed: list[Outgoing] = []
             for record in records[1:]:
                 if record.n > confirmed:
@@ -236,7 +237,7 @@ class Desk:
         old = [key for key, done in self.done.items() if done.at < limit]
         for key in old:
             del self.done[key]
-        return [*map(str, old), *self.threads.expired(now)]
+        return [*map(str, old), *self.threads.expired(now, busy=self._threads)]
 
     def work(self, key: TurnKey) -> Work | None:
         """Return the chain run that a turn waits for, if it is open and waits for one."""
@@ -390,18 +391,26 @@ class Desk:
                 self._meter.note(before, turn, effects, now)
             self.turns[key] = turn
             self._remember(turn, plan)
+            if turn.over:
+                # Perhaps because an entry was too large, and a failure took its place: what followed from it does not.
+                break
         if turn.phase is Phase.CLOSED:
             self._close(turn, now, plan)
 
-    def _told(self, turn: Turn) -> Turn:
-        """Return `turn` with what its model is told of the thread. The same whenever it is asked: it is alone there.
+    def _told(self, turn: Turn, records: Iterable[JournalRecord] = ()) -> Turn:
+        """Return `turn` with what its model is told of the thread: the same for one whose `records` say it has begun.
 
         Also with when its user's turns before it were, as far as they are known now: for pre-processors, whose word is
         journaled.
         """
         if self._meter is not None and self._meter.counts_turns:
             turn = turn.with_(recent=self._recent(turn, self._meter))
-        return turn if turn.stateless else turn.with_(history=self.threads.history(turn.key, turn.request.agent))
+        if turn.stateless:
+            return turn
+        for record in records:
+            if isinstance(record.entry, entries.Started):
+                return turn.with_(history=self.threads.newest(turn.key, record.entry.told))
+        return turn.with_(history=self.threads.history(turn.key, turn.request.agent))
 
     def _recent(self, turn: Turn, meter: UsageMeter) -> tuple[float, ...]:
         seen = dict(meter.recent(turn))
@@ -411,9 +420,7 @@ class Desk:
 
     def _remember(self, turn: Turn, plan: Plan) -> None:
         if turn.phase is Phase.ENDED:
-            rows, trims = self.threads.remember(turn)
-            plan.remember += rows
-            plan.trims += trims
+            plan.remember += self.threads.remember(turn)
 
     def _scan(self, key: TurnKey) -> AnswerScan | None:
         if self._open_scanner is None:
@@ -440,6 +447,7 @@ class Desk:
         partition, offset = turn.closed_at or (turn.partition, -1)
         self.done[key] = Done(turn.outcome or "", partition, offset, now)
         plan.closed.append(key)
+        plan.trims += self.threads.trimmed(key.thread)
         if key in self._asked_again:
             del self._asked_again[key]
             plan.repeats.append((key, self.done[key]))
