@@ -613,14 +613,14 @@ def test_a_turn_that_has_begun_tells_its_model_the_same_whatever_is_declared_sin
 def test_a_thread_forgets_nothing_that_an_open_turn_was_told() -> None:
     """Not before its end is confirmed: until then its successor may have to say it all again."""
     journal = Journal()
-    settings = {"max_turns": 1}
-    desk = a_desk(threads=ThreadSettings(**settings))
+    desk = a_desk(threads=ThreadSettings(max_turns=1))
     talk(desk, journal, "a", "told to b")
-    sent = []
-    for sources in ([source(turn("b"))], [frame_source(0, "b", text="fine", **FINISH)]):
-        plan = journal.note(desk.take(sources, NOW))
-        sent += [codec.encode(effect.record) for out in plan.outgoing for effect in out.effects]
+    plans = [
+        journal.note(desk.take(sources, NOW))
+        for sources in ([source(turn("b"))], [frame_source(0, "b", text="fine", **FINISH)])
+    ]
+    sent = [codec.encode(effect.record) for plan in plans for out in plan.outgoing for effect in out.effects]
     assert b"told to b" in sent[0]
-    assert owed(desk, journal, **settings) == sent
-    journal.note(desk.take(confirm(desk, plan), NOW))
+    assert owed(desk, journal, max_turns=1) == sent
+    journal.note(desk.take(confirm(desk, plans[-1]), NOW))
     assert [trim.keep_from for trim in journal.trims] == [1]
