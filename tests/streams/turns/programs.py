@@ -61,7 +61,13 @@ def no_calls(answer: Answer) -> Pass | Reject:
 
 
 #: Output chains; all but those without a redactor let no digit pass.
-REDACTING: Sequence[list[Any]] = ([redact], [redact_whole], [NumberRedactor()], [redact, no_secrets], [NumberRedactor(), redact])
+REDACTING: Sequence[list[Any]] = (
+    [redact],
+    [redact_whole],
+    [NumberRedactor()],
+    [redact, no_secrets],
+    [NumberRedactor(), redact],
+)
 OTHERS: Sequence[list[Any]] = ([], [no_secrets], [no_calls], [redact, late_rejection])
 
 deltas = st.builds(
