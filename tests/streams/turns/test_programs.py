@@ -77,7 +77,8 @@ def test_a_changed_declaration_contradicts_nobody_and_leaks_nothing(
     commits = data.draw(st.booleans(), label="commits")
     seen = simulate(run(program, cuts, redeclared=after, commits=commits))
     assert "open" not in seen.outcomes.values()
-    assert seen.outcomes.keys() == expected.outcomes.keys()
+    # A cancel that is to come after so many frames, and what comes after it, may never be said.
+    assert seen.outcomes.keys() <= expected.outcomes.keys()
     if redacts(program.deps) and redacts(after):
         assert_redacted(seen)
 
