@@ -44,13 +44,15 @@ class DeskSettings:
     """What a desk needs to know beside the turns' policy. Times in seconds, sizes in bytes.
 
     `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
-    `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room.
+    `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room, and
+    `max_user_bytes` what a request says of its user, which goes along with each tool call.
     """
 
     partitions: int
     on_busy: OnBusy = "queue"
     max_thread_turns: int = 100
     max_request_bytes: int = 768 * 1024
+    max_user_bytes: int = 512 * 1024
     max_frame_bytes: int = 900 * 1024
     threads: ThreadSettings = field(default_factory=ThreadSettings)
     idempotency_window_s: float = 24 * 3600.0
@@ -313,6 +315,10 @@ class Desk:
         if source.written_at is not None and source.written_at < now - window_s:
             reason = f"the request is older than {window_s:.0f} s, and its turn may be over: send it as a new turn"
             self._refuse_request(source, "ExpiredRequestError", reason, now, plan)
+            return
+        if request.user is not None and len(request.user.model_dump_json().encode()) > self.settings.max_user_bytes:
+            reason = f"the request's user takes over {self.settings.max_user_bytes} bytes: say less of them"
+            self._refuse_request(source, "RecordTooLargeError", reason, now, plan)
             return
         self._submit(request, source, now, plan)
 

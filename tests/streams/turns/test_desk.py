@@ -162,6 +162,20 @@ def test_an_oversized_request_is_refused_before_it_is_read() -> None:
     assert published(plan) == ["failed"]
 
 
+def test_a_user_that_no_tool_call_could_carry_is_refused() -> None:
+    """It goes along with each call, the arguments of which may be long, too."""
+    policy = Policy(default_persona=entries.Persona(tools=(ToolDefinition(name="write"),), max_steps=2))
+    desk = a_desk(policy)
+    plan = desk.take([source(turn(user={"id": "ann", "portrait": "x" * 524_288}))], NOW)
+    assert [(one.error, published(plan)) for one in plan.refused] == [("RecordTooLargeError", ["failed"])]
+    desk.take([source(turn("u", "h", user={"id": "ann", "portrait": "x" * 524_000}))], NOW)
+    desk.take(confirm(desk, plan), NOW)
+    delta = {"id": "c", "name": "write", "arguments": "y" * (policy.max_tool_call_bytes - 100)}
+    plan = desk.take([frame_source(0, "u", tool_call_delta=delta, finish_reason="tool_calls")], NOW)
+    (call,) = [effect.record for out in plan.outgoing for effect in out.effects if effect.topic is names.TOOL_CALLS]
+    assert len(codec.encode(call)) < 1_000_000
+
+
 def test_a_request_past_the_idempotency_window_is_refused_visibly() -> None:
     """Whether its turn was answered long ago is not known any more; within the window it is taken."""
     desk = a_desk(idempotency_window_s=100)
