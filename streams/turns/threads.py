@@ -126,7 +126,7 @@ class Threads:
             if len(messages) >= count:
                 break
             messages = (*one.messages(), *messages)
-        return messages[len(messages) - count :] if count else ()
+        return messages[-count:] if count else ()
 
     def _answered_before(self, turn: TurnKey) -> Iterator[_Remembered]:
         """Yield the answered turns of the thread before `turn`, which may be remembered itself by now; newest first."""

@@ -111,6 +111,17 @@ def test_the_window_chooses_and_an_agent_may_have_its_own() -> None:
     assert told(whole)[1::2] == ["e" * 100, "f" * 100]
 
 
+def test_the_newest_messages_are_told_by_their_number() -> None:
+    """As many as there were, or all that are left of them."""
+    threads = Threads()
+    for name in "ab":
+        threads.remember(a_turn(name, name))
+    asked = "What is my number?"
+    told_of = [[message.content for message in threads.newest(key("next"), count)] for count in (0, 1, 3, 4, 5, 9)]
+    assert told_of == [[], ["b"], ["a", asked, "b"], *([[asked, "a", asked, "b"]] * 3)]
+    assert [message.content for message in threads.newest(key("b"), 9)] == [asked, "a"]
+
+
 def test_a_long_thread_forgets_its_beginning() -> None:
     """By turns and by bytes; the last turn always stays. A worker that takes over clears what was not cleared."""
     threads = Threads(ThreadSettings(max_turns=2))
