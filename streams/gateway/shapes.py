@@ -102,8 +102,22 @@ class Cancelling(BaseModel):
     id: str
 
 
+class ProcessorCounts(BaseModel):
+    """What a processor said about turns of one's tenant: `refused` are rejections and blocks, `changes` single rewrites."""
+
+    runs: int
+    changed: int
+    changes: int
+    refused: int
+    skipped: int
+    failed: int
+
+
 class ProcessorRow(BaseModel):
-    """A declared processor, in its place in its chain."""
+    """A declared processor, in its place in its chain.
+
+    `counts` is what this gateway has read of it since `counted_since`; None for a key that is bound to a user.
+    """
 
     kind: str
     position: int
@@ -111,14 +125,16 @@ class ProcessorRow(BaseModel):
     version: str
     timeout_s: float
     lookback_chars: int | None = None
+    counts: ProcessorCounts | None = None
 
 
 class ProcessorList(BaseModel):
-    """What is declared, as this gateway was started with, and how answers are released."""
+    """What is declared, as this gateway was started with, and how answers are released; times are epoch seconds."""
 
     release: str
     window_chars: int
     required_controls: list[str]
+    counted_since: float
     processors: list[ProcessorRow]
 
 
