@@ -14,6 +14,7 @@ from typing import Any
 import uvicorn
 
 from processors.manifest import Manifest
+from streams.broker_access import connection_of
 from streams.chains import ProcessChainRunner
 from streams.gateway.app import application
 from streams.gateway.auth import LOOPBACK
@@ -26,7 +27,6 @@ from streams.gateway.traces import Traces
 from streams.gateway.watching import watching
 from streams.settings import Settings, SettingsError
 from topics.client import TurnClient
-from topics.connection import Connection
 from topics.names import Names
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ async def gateway(
         TopicsError: the broker is out of reach, or topics are missing.
     """
     keys = check(settings)
-    connection, names = Connection(bootstrap), Names(settings.prefix)
+    connection, names = connection_of(settings, bootstrap), Names(settings.prefix)
     options = Options(
         open=settings.gateway_open,
         keep_alive_s=settings.gateway_keep_alive_s,

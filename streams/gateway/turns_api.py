@@ -129,6 +129,7 @@ async def cancel(request: Request, caller: Known, turn_id: TurnId) -> Cancelling
 
 @router.get(
     "/turns/{turn_id}/events",
+    status_code=HTTPStatus.OK,
     response_class=sse.EventStream,
     responses={204: {"description": "there is nothing after this event: do not reconnect"}},
 )

@@ -268,7 +268,7 @@ def test_a_killed_worker_is_started_again_and_ctrl_c_stops_everything(up: Up) ->
 def test_workers_do_not_outlive_a_killed_up(tmp_path: Path) -> None:
     """Nor does the broker."""
     up = Up.start(tmp_path, "--model", "script")
-    assert set(up.pids) == {"turns-1", "models"}
+    assert set(up.pids) == {"turns-1", "models", "gateway"}
     assert all(alive(pid) for pid in up.pids.values())
     os.kill(up.process.pid, signal.SIGKILL)
     up.process.communicate(timeout=30)
@@ -281,7 +281,7 @@ def test_a_tool_runner_is_started_where_there_are_tools(tmp_path: Path) -> None:
     """It runs as long as the others do."""
     (tmp_path / "toolbox.py").write_text(TOOLS)
     up = Up.start(tmp_path, "--model", "script", "--deps", "toolbox:deps")
-    assert set(up.pids) == {"turns-1", "models", "tools"}
+    assert set(up.pids) == {"turns-1", "models", "tools", "gateway"}
     assert all(alive(pid) for pid in up.pids.values())
     status, events = up.end(signal.SIGINT)
     assert (status, [event["event"] for event in events].count("restarting")) == (0, 0)

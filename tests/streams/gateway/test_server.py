@@ -298,3 +298,38 @@ async def test_a_port_that_is_taken_is_said(broker: Broker, prefix: str) -> None
     async with serving(broker.bootstrap, prefix) as served:
         with pytest.raises(SettingsError, match="TURNGATE_GATEWAY_PORT"):
             await serve.run(served.settings, broker.bootstrap, asyncio.Event())
+
+
+async def test_odd_bodies_are_taken_or_refused(broker: Broker, prefix: str) -> None:
+    """And what is taken is a record that workers can read."""
+    message = '"messages": [{"role": "user", "content": "x"}]'
+    bodies = [
+        '{"message": "\\ud83d", "thread_id": "t", "turn_id": "x"}',
+        '{"message": "x", "thread_id": "\\ud83d"}',
+        '{"message": "x", "attributes": {"a": "\\ud83d", "b": NaN, "c": 1e999, "d": 123456789012345678901234567890}}',
+        '{"message": "x", "deadline_s": NaN}',
+        '{"message": "x", "deadline_s": 1e999}',
+        '{"message": "x", "thread_id": "' + "9" * 10_000 + '"}',
+        '{"message": "x", "params": {"n": ' + "9" * 10_000 + "}}",
+        "[" * 100_000,
+        '{"a":' * 50_000,
+        "",
+        "null",
+        "\ud83d",
+        "{" + message + ', "model": "\\ud83d", "stream": NaN}',
+        "{" + message + ', "user": "a/b"}',
+        "{" + message + ', "turngate": {"thread_id": "\\ud83d"}}',
+        "{" + message + ', "temperature": [1e999], "n": 2}',
+    ]
+    async with serving(broker.bootstrap, prefix) as served:
+        for body in bodies:
+            for path in ("/v1/turns", "/v1/chat/completions"):
+                raw = body.encode(errors="surrogatepass")
+                answered = await served.http.post(path, content=raw, headers={"content-type": "application/json"})
+                assert answered.status_code < httpx.codes.INTERNAL_SERVER_ERROR, (body[:80], answered.text)
+                if answered.status_code >= httpx.codes.BAD_REQUEST:
+                    assert set(answered.json()["error"]) == {"message", "type", "param", "code"}
+        taken = await requests(broker, prefix)
+    assert len(taken) >= 3
+    for record in taken:
+        assert codec.decode(codec.encode(record), REQUEST) == record
