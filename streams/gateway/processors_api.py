@@ -45,6 +45,7 @@ async def processors(request: Request, caller: Known) -> ProcessorList:
             version=member.version,
             timeout_s=member.timeout_s,
             lookback_chars=member.incremental.lookback_chars if member.incremental is not None else None,
+            scans=member.scans,
             counts=counts(kind, member.name),
         )
         for kind in KINDS
@@ -55,6 +56,7 @@ async def processors(request: Request, caller: Known) -> ProcessorList:
         window_chars=manifest.window_chars,
         required_controls=list(manifest.required_controls),
         counted_since=traces.since,
+        agents=[agent.name for agent in manifest.agents],
         processors=rows,
     )
 

@@ -116,7 +116,8 @@ class ProcessorCounts(BaseModel):
 class ProcessorRow(BaseModel):
     """A declared processor, in its place in its chain.
 
-    `counts` is what this gateway has read of it since `counted_since`; None for a key that is bound to a user.
+    One that `scans` lets go of all text that can no longer become part of what it looks for. `counts` is what this gateway
+    has read of it since `counted_since`; None for a key that is bound to a user.
     """
 
     kind: str
@@ -125,6 +126,7 @@ class ProcessorRow(BaseModel):
     version: str
     timeout_s: float
     lookback_chars: int | None = None
+    scans: bool = False
     counts: ProcessorCounts | None = None
 
 
@@ -135,6 +137,7 @@ class ProcessorList(BaseModel):
     window_chars: int
     required_controls: list[str]
     counted_since: float
+    agents: list[str]
     processors: list[ProcessorRow]
 
 

@@ -44,6 +44,12 @@ export function span(seconds) {
   return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${(whole / 3600).toFixed(1)} h`;
 }
 
+/** Return a round time span in seconds, as short as it can be said. */
+export function brief(seconds) {
+  if (seconds >= 120) return `${Number((seconds / 60).toPrecision(3))} min`;
+  return seconds < 1 ? `${Number((1000 * seconds).toPrecision(3))} ms` : `${Number(seconds.toPrecision(3))} s`;
+}
+
 /** Return a time of day. */
 export const clock = (at) => (at ? new Date(at * 1000).toLocaleTimeString([], { hour12: false }) : "");
 

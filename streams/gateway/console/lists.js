@@ -38,18 +38,20 @@ const head = (heads) => el("thead", {}, el("tr", {}, heads.map(([name, words]) =
 
 /** Write what is declared and what became of it. */
 export function drawProcessors(table, note, list) {
-  const heads = [["", "kind"], ["", "name"], ["", "version"], ["n", "window"], ["n", "runs"], ["n", "changed"], ["n", "refused"], ["n", "skipped"], ["n", "failed"]];
-  const number = (value, loud) => el("td", { class: loud && value ? "n some" : "n" }, value ?? "");
+  const heads = [["", "kind"], ["", "name"], ["wide", "version"], ["n wide", "window"], ["n", "runs"], ["n wide", "changed"], ["n wide", "refused"], ["n", "skipped"], ["n wide", "failed"]];
+  const number = (name, one) => {
+    const loud = LOUD.has(name) && one.counts?.[name];
+    return el("td", { class: `n${loud ? " some" : ""}${ALWAYS.has(name) ? "" : " wide"}` }, one.counts?.[name] ?? "");
+  };
   const row = (one) =>
     el(
       "tr",
       {},
       el("td", {}, one.kind.replace("_", " ")),
-      el("td", {}, one.name),
-      el("td", {}, one.version),
-      el("td", { class: "n" }, one.kind === "output" ? (one.lookback_chars ?? "all") : ""),
-      ...["runs", "changed", "refused"].map((name) => number(one.counts?.[name])),
-      ...["skipped", "failed"].map((name) => number(one.counts?.[name], true)),
+      el("td", {}, one.name, el("span", { class: "narrow muted" }, one.version)),
+      el("td", { class: "wide" }, one.version),
+      el("td", { class: "n wide" }, one.kind === "output" ? (one.scans ? "open matches" : (one.lookback_chars ?? "whole answer")) : ""),
+      ...["runs", "changed", "refused", "skipped", "failed"].map((name) => number(name, one)),
     );
   put(table, head(heads), el("tbody", {}, list.processors.map(row)));
   const counted = list.processors.some((one) => one.counts) ? ` Counted are turns of this key's tenant since ${clock(list.counted_since)}.` : "";
@@ -58,6 +60,10 @@ export function drawProcessors(table, note, list) {
     ? `As this gateway was started with. ${RELEASE[list.release]}${required}${counted}`
     : "None is declared: text goes out as it comes, judged by nobody.";
 }
+
+/** Counts that are shown on narrow screens too, and those that somebody should look into. */
+const ALWAYS = new Set(["runs", "skipped"]);
+const LOUD = new Set(["skipped", "failed"]);
 
 const RELEASE = {
   live: "No output processor: text goes out as it comes.",

@@ -1,7 +1,7 @@
 // The console: what is asked when, and what each key and button does.
 
 import { cancel, get, key, pause, submit } from "./api.js";
-import { $, put } from "./dom.js";
+import { $, el, put } from "./dom.js";
 import { drawProcessors, drawTurns, sent } from "./lists.js";
 import { drawPulse } from "./plots.js";
 import { TurnView } from "./turn.js";
@@ -205,7 +205,12 @@ async function refreshPulse() {
 async function refreshProcessors() {
   if (context.own === null) return;
   context.processors = await get("v1/processors").catch(() => context.processors);
-  if (context.processors) drawProcessors($("processors"), $("processors-note"), context.processors);
+  if (!context.processors) return;
+  const { agents } = context.processors;
+  drawProcessors($("processors"), $("processors-note"), context.processors);
+  put($("agents"), agents.map((value) => el("option", { value })));
+  // Where agents are declared, there are no others.
+  if (agents.length && $("agent").value === "default" && !agents.includes("default")) $("agent").value = agents[0];
 }
 
 new ResizeObserver(() => latestPulse && context.own?.user === null && drawPulse($("pulse"), latestPulse)).observe($("pulse"));

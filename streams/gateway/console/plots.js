@@ -1,6 +1,6 @@
 // How many turns come and end, and how long they take.
 
-import { count, el, picture, put, span, svg } from "./dom.js";
+import { brief, count, el, picture, put, span, svg } from "./dom.js";
 
 const HIGH = 84;
 const LEFT = 46;
@@ -18,7 +18,7 @@ const total = (slot) => Object.values(slot.ended).reduce((sum, one) => sum + one
 
 function rate(pulse, width) {
   const tallest = nice(Math.max(1, ...pulse.slots.map((slot) => Math.max(slot.begun, total(slot)))));
-  const { x, y, wide, frame } = plane(pulse, width, tallest, (value) => (value / pulse.slot_s >= 1 ? `${round(value / pulse.slot_s)}/s` : `${round((60 * value) / pulse.slot_s)}/min`));
+  const { x, y, wide, frame } = plane(pulse, width, tallest, (value) => (tallest / pulse.slot_s >= 2 ? `${round(value / pulse.slot_s)}/s` : `${round((60 * value) / pulse.slot_s)}/min`));
   const bars = pulse.slots.flatMap((slot, number) => {
     let base = 0;
     return OUTCOMES.filter((name) => slot.ended[name]).map((name) => {
@@ -37,7 +37,7 @@ function rate(pulse, width) {
 function latency(pulse, width) {
   const spreads = pulse.slots.flatMap((slot) => [slot.first_s, slot.whole_s]).filter(Boolean);
   const tallest = nice(Math.max(0.1, ...spreads.map((one) => one.p95)));
-  const { x, y, wide, frame } = plane(pulse, width, tallest, span);
+  const { x, y, wide, frame } = plane(pulse, width, tallest, brief);
   const lines = ["first", "whole"].flatMap((name) => ["p50", "p95"].flatMap((share) => {
     const points = pulse.slots.map((slot, number) => (slot[`${name}_s`] ? [x(number) + wide / 2, y(slot[`${name}_s`][share])] : null)).filter(Boolean);
     const faint = share === "p95";

@@ -1,6 +1,6 @@
 // The course of a turn as a picture: a lane for each phase, time from left to right.
 
-import { count, el, picture, put, span, svg } from "./dom.js";
+import { brief, count, el, picture, put, span, svg } from "./dom.js";
 
 const LANES = ["governance", "pre", "input", "model", "gate", "tools", "post"];
 const ROW = 26;
@@ -73,7 +73,7 @@ export function drawTimeline(place, course, now) {
     const holds = open && call === course.wrote[course.wrote.length - 1] ? now : last;
     const row = lane("gate") * ROW;
     const box = { x: x(call.start), y: row + 4, width: Math.max(3, x(holds) - x(call.start)), height: ROW - 8, rx: 2 };
-    parts.push(svg("rect", { ...box, fill: "url(#held)" }), svg("rect", { ...box, class: "held-ground" }, svg("title", {}, "text waits here until it may be released")));
+    parts.push(svg("rect", { ...box, fill: "url(#hatching)" }), svg("rect", { ...box, class: "held-ground" }, svg("title", {}, "text waits here until it may be released")));
   }
   const most = Math.max(1, ...course.out.map((one) => one.chars));
   for (const one of course.out) {
@@ -97,7 +97,7 @@ export function drawTimeline(place, course, now) {
 
 function hatch() {
   const line = svg("path", { d: "M-1 7 L7 -1 M-1 1 L1 -1 M5 7 L7 5", class: "hatch" });
-  return svg("defs", {}, svg("pattern", { id: "held", width: 6, height: 6, patternUnits: "userSpaceOnUse" }, line));
+  return svg("defs", {}, svg("pattern", { id: "hatching", width: 6, height: 6, patternUnits: "userSpaceOnUse" }, line));
 }
 
 function axis(x, from, to, width) {
@@ -111,7 +111,7 @@ function axis(x, from, to, width) {
     const at = x(from + after);
     marks.push(svg("line", { x1: at, x2: at, y1: 0, y2: bottom + 3, class: "axis" }));
     const anchor = at > width - 30 ? "end" : "middle";
-    marks.push(svg("text", { x: at, y: bottom + 16, "text-anchor": anchor }, after === 0 ? "0" : span(after)));
+    marks.push(svg("text", { x: at, y: bottom + 16, "text-anchor": anchor }, after === 0 ? "0" : brief(after)));
   }
   return marks;
 }

@@ -158,7 +158,7 @@ export class TurnView {
     const held = this.end || written === null ? 0 : Math.max(0, written - out);
     put($("held-picture"), written === null ? null : meter($("held-picture").clientWidth, out, held, written));
     const lastOut = course.out.length ? course.out[course.out.length - 1].at : null;
-    const since = lastOut === null ? "nothing is out yet" : `text was last released ${span(Math.max(0, now - lastOut))} ago`;
+    const since = lastOut === null ? "nothing is out yet" : `text was last released ${now - lastOut < 1 ? "just now" : `${Math.floor(now - lastOut)} s ago`}`;
     let words;
     if (this.end) {
       words = written === null ? `${count(out, "character")} released.` : `The model wrote ${count(written, "character")} in its last step, ${out} were released.`;
@@ -200,7 +200,7 @@ function meter(width, out, held, written) {
     `${out} characters released, ${held} held`,
     svg("rect", { width: wide, height: 14, rx: 3, class: "lane" }),
     svg("rect", { width: first, height: 14, rx: 3, class: "f-good" }),
-    held ? svg("rect", { x: first, width: second, height: 14, fill: "url(#held)" }) : "",
+    held ? svg("rect", { x: first, width: second, height: 14, fill: "url(#hatching)" }) : "",
     held ? svg("rect", { x: first, width: second, height: 14, class: "held-ground" }) : "",
   );
 }
