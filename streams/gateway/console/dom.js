@@ -28,6 +28,11 @@ export const svg = (name, attributes = {}, ...children) =>
 export const picture = (width, height, label, ...children) =>
   svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...children);
 
+/** Return an entry of a legend: a mark in the colours of a class, and what it stands for. */
+export function entry(name, words, mark = svg("rect", { width: 14, height: 10, rx: 2, class: name })) {
+  return el("li", {}, svg("svg", { viewBox: "0 0 14 10", "aria-hidden": "true" }, mark), words);
+}
+
 /** Put these children in place of what is in `element`, unless nothing has changed: what has the focus keeps it. */
 export function put(element, ...children) {
   const made = el(element.tagName, {}, ...children);

@@ -1,6 +1,6 @@
 // How many turns come and end, and how long they take.
 
-import { brief, count, el, picture, put, span, svg } from "./dom.js";
+import { brief, count, el, entry, picture, put, span, svg } from "./dom.js";
 
 const HIGH = 84;
 const LEFT = 46;
@@ -30,7 +30,7 @@ function rate(pulse, width) {
   const sums = OUTCOMES.map((name) => [name, pulse.slots.reduce((sum, slot) => sum + (slot.ended[name] ?? 0), 0)]);
   const begun = pulse.slots.reduce((sum, slot) => sum + slot.begun, 0);
   const words = [count(begun, "turn began", "turns began"), ...sums.filter(([, number]) => number).map(([name, number]) => `${number} ${name}`)].join(", ");
-  const keys = sums.filter(([, number]) => number).map(([name, number]) => key(`f-${name}`, `${name} ${number}`));
+  const keys = sums.filter(([, number]) => number).map(([name, number]) => entry(`f-${name}`, `${name} ${number}`));
   return [picture(width, TOP + HIGH + FOOT, `Rate of the last ten minutes: ${words}`, ...frame, ...bars), el("ul", { class: "legend" }, keys.length ? keys : el("li", {}, "none"))];
 }
 
@@ -50,11 +50,9 @@ function latency(pulse, width) {
     return one ? `${words}: half within ${span(one.p50)}, 95 of 100 within ${span(one.p95)}` : `${words}: none`;
   };
   const label = `Latency of the last ten minutes. Latest ${said("first_s", "time to first text")}; ${said("whole_s", "time to the end")}`;
-  const keys = spreads.length ? [key("d-first", said("first_s", "first text")), key("d-whole", said("whole_s", "end"))] : el("li", {}, "none; turns that began before this gateway did have no times");
+  const keys = spreads.length ? [entry("d-first", said("first_s", "first text")), entry("d-whole", said("whole_s", "end"))] : el("li", {}, "none; turns that began before this gateway did have no times");
   return [picture(width, TOP + HIGH + FOOT, label, ...frame, ...lines), el("ul", { class: "legend" }, keys)];
 }
-
-const key = (name, words) => el("li", {}, picture(14, 10, "", svg("rect", { width: 14, height: 10, rx: 2, class: name })), words);
 
 const round = (value) => Number(value.toPrecision(2)).toString();
 

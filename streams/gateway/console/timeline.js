@@ -1,6 +1,6 @@
 // The course of a turn as a picture: a lane for each phase, time from left to right.
 
-import { brief, count, el, picture, put, span, svg } from "./dom.js";
+import { brief, count, el, entry, picture, put, span, svg } from "./dom.js";
 
 const LANES = ["governance", "pre", "input", "model", "gate", "tools", "post"];
 const ROW = 26;
@@ -117,16 +117,15 @@ function axis(x, from, to, width) {
 }
 
 function legend() {
-  const key = (name, words) => el("li", {}, picture(14, 10, "", svg("rect", { width: 14, height: 10, rx: 2, class: name })), words);
   return el(
     "ul",
-    { class: "legend", "aria-hidden": "true" },
-    key("f-plain", "passed"),
-    key("f-change", "changed"),
-    key("f-bad", "rejected, failed"),
-    key("f-block", "blocked"),
-    key("f-warn", "skipped"),
-    el("li", {}, picture(14, 10, "", svg("line", { x1: 7, x2: 7, y1: 0, y2: 10, class: "tick" })), "text released"),
+    { class: "legend" },
+    entry("f-plain", "passed"),
+    entry("f-change", "changed"),
+    entry("f-bad", "rejected, failed"),
+    entry("f-block", "blocked"),
+    entry("f-warn", "skipped"),
+    entry("tick", "text released", svg("line", { x1: 7, x2: 7, y1: 0, y2: 10, class: "tick" })),
   );
 }
 
