@@ -64,10 +64,3 @@ export const count = (number, one, many = `${one}s`) => `${number.toLocaleString
 /** Return names with commas and an "and". */
 export const listed = (names) =>
   names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
-
-/** Return how many code points a text has: what offsets and lengths on the wire count. */
-export const codePoints = (text) => {
-  let number = 0;
-  for (const _ of text) number += 1;
-  return number;
-};

@@ -39,10 +39,12 @@ function latency(pulse, width) {
   const tallest = nice(Math.max(0.1, ...spreads.map((one) => one.p95)));
   const { x, y, wide, frame } = plane(pulse, width, tallest, brief);
   const lines = ["first", "whole"].flatMap((name) => ["p50", "p95"].flatMap((share) => {
-    const points = pulse.slots.map((slot, number) => (slot[`${name}_s`] ? [x(number) + wide / 2, y(slot[`${name}_s`][share])] : null)).filter(Boolean);
+    const points = pulse.slots.map((slot) => slot[`${name}_s`]?.[share]).map((value, number) => (value === undefined ? null : [x(number) + wide / 2, y(value)]));
+    // Where nothing ended there is no line.
+    const path = points.map((point, number) => (point ? `${points[number - 1] ? "L" : "M"}${point.join(" ")}` : "")).join("");
     const faint = share === "p95";
-    const dots = faint ? [] : points.map(([cx, cy]) => svg("circle", { cx, cy, r: 2.4, class: `d-${name}` }));
-    return points.length ? [svg("polyline", { points: points.map((one) => one.join(",")).join(" "), class: `l-${name}${faint ? " faint" : ""}` }), ...dots] : [];
+    const dots = points.filter((point) => point && !faint).map(([cx, cy]) => svg("circle", { cx, cy, r: 2.4, class: `d-${name}` }));
+    return [svg("path", { d: path, class: `l-${name}${faint ? " faint" : ""}` }), ...dots];
   }));
   const latest = (name) => pulse.slots.map((slot) => slot[name]).filter(Boolean).pop();
   const said = (name, words) => {

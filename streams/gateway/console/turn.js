@@ -1,7 +1,7 @@
 // The turn that is shown: its released text, what is held, its course.
 
 import { follow, get, pause } from "./api.js";
-import { $, codePoints, count, el, picture, put, span, svg } from "./dom.js";
+import { $, count, el, picture, put, span, svg } from "./dom.js";
 import { badge, reason } from "./lists.js";
 import { drawTimeline, tabulate } from "./timeline.js";
 
@@ -153,7 +153,8 @@ export class TurnView {
   #drawHeld(course, now) {
     const last = course.wrote[course.wrote.length - 1];
     $("held").hidden = !last && !this.open;
-    const out = last ? Math.max(last.released, this.#out(last.step)) : 0;
+    // Of the same moment as what was written, though more may be on the page by now.
+    const out = last?.released ?? 0;
     const written = last?.chars ?? null;
     const held = this.end || written === null ? 0 : Math.max(0, written - out);
     put($("held-picture"), written === null ? null : meter($("held-picture").clientWidth, out, held, written));
@@ -177,11 +178,6 @@ export class TurnView {
     if (this.final) return "This turn was asked for with final delivery: its reader gets the ending only.";
     if (last?.finished) return "The model is done: the whole answer is being judged.";
     return held > 0 || last?.chars == null ? reason(this.context.processors) : "";
-  }
-
-  #out(step) {
-    const text = this.#steps.get(step)?.text;
-    return text ? codePoints(text) : 0;
   }
 }
 
