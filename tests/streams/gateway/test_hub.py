@@ -156,7 +156,7 @@ async def test_frames_that_contradict_each_other_are_shown_to_nobody(broker: Bro
     async with serving(broker.bootstrap, prefix) as served:
         worker = Worker(broker.bootstrap, prefix, served.settings.partitions)
         await worker.release(TextFrame(**turn._asdict(), text="one"), TextFrame(**turn._asdict(), text="two"))
-        (event,) = await served.events(public_id(turn))
+        *_, event = await served.events(public_id(turn))
         assert (event.name, event.data["error"]["code"]) == ("contradicted", "contradicted")
         state = (await served.http.get(f"/v1/turns/{public_id(turn)}")).json()
         assert (state["state"], state["text"]) == ("contradicted", "")
