@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.requests import Request
 
 from streams.gateway.auth import Known, check_unbound
 from streams.gateway.context import gateway_of
 from streams.gateway.faults import GatewayError
-from streams.gateway.pulse import Pulse, pulse
+from streams.gateway.pulse import Pulse
 from streams.gateway.timeline import Own, Timeline, WrittenList, timeline, written
 from streams.gateway.turns_api import ERRORS, TurnId, turn_named, whole
 
@@ -26,16 +25,10 @@ async def own(request: Request, caller: Known) -> Own:
 
 
 @router.get("/pulse")
-async def tenants_pulse(
-    request: Request,
-    caller: Known,
-    slot_s: Annotated[int, Query(ge=1, le=3600)] = 10,
-    slots: Annotated[int, Query(ge=1, le=360)] = 60,
-) -> Pulse:
-    """Count the turns of one's tenant that began and ended lately, and how long they took."""
+async def pulse(request: Request, caller: Known) -> Pulse:
+    """Count the turns of one's tenant that ended in the last ten minutes, and say how long they took."""
     check_unbound(caller)
-    traces = gateway_of(request).traces
-    return pulse(traces.of_tenant(caller.tenant), now=traces.now(), since=traces.since, slot_s=slot_s, slots=slots)
+    return gateway_of(request).meter.of(caller.tenant)
 
 
 @router.get("/turns/{turn_id}/timeline")

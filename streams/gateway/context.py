@@ -12,6 +12,7 @@ from processors.manifest import Manifest
 from streams.gateway.hub import Hub
 from streams.gateway.keys import Keys
 from streams.gateway.limits import Limits
+from streams.gateway.pulse import Meter
 from streams.gateway.traces import Traces
 from topics.client import TurnClient
 
@@ -46,6 +47,7 @@ class Gateway:
     client: TurnClient
     hub: Hub
     traces: Traces
+    meter: Meter
     keys: Keys
     limits: Limits
     manifest: Manifest

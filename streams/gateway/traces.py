@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from topics.ids import TurnKey
 from topics.records import TERMINAL_KINDS, Decision, ModelFrame, ReleasedFrame, TextFrame, UsageRecord
 
-#: What is kept of one turn at most: decisions, and releases, of which later ones are then added up.
+#: What is kept of one turn at most: decisions, and releases, of which neighbours are then added up.
 _MAX_DECISIONS = 400
-_MAX_RELEASES = 400
+_MAX_RELEASES = 128
 #: Of how many turns the text of models is kept, and how much of each call, in code points.
 _MAX_SHOWN = 200
 _MAX_SHOWN_CHARS = 20_000
@@ -89,7 +89,8 @@ class Tally(Counter[str]):
 class Traces:
     """The traces of the latest `max_turns` turns. `since` is from when on everything is read, in epoch seconds.
 
-    A turn that may have begun before that is not `whole`; none is open for longer than `longest_turn_s`.
+    `ended` is told of each turn's end. A turn that may have begun before `since` is not `whole`; none is open for longer than
+    `longest_turn_s`.
     """
 
     def __init__(
@@ -98,9 +99,11 @@ class Traces:
         since: float,
         longest_turn_s: float,
         watch: Watch = "off",
-        max_turns: int = 5_000,
+        max_turns: int = 2_000,
+        ended: Callable[[Trace], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._ended = ended
         self.watch: Watch = watch
         self.since = since
         self._longest_turn_s = longest_turn_s
@@ -118,10 +121,6 @@ class Traces:
     def get(self, turn: TurnKey) -> Trace | None:
         """Return what is known of `turn`."""
         return self._traces.get(turn)
-
-    def of_tenant(self, tenant: str) -> Iterator[Trace]:
-        """Yield the traces of `tenant`, the turn that something happened to last first."""
-        return (trace for trace in reversed(self._traces.values()) if trace.turn.tenant == tenant)
 
     def tally(self, tenant: str, phase: str, processor: str) -> Tally:
         """Return what a processor said about turns of `tenant`, as far as it is known here."""
@@ -166,6 +165,8 @@ class Traces:
         if frame.kind in TERMINAL_KINDS:
             if trace.ended_at is None:
                 trace.ended_at, trace.outcome = at, frame.kind
+                if self._ended is not None:
+                    self._ended(trace)
             return
         key = (frame.step, frame.attempt)
         had = trace.released.get(key)
@@ -227,9 +228,18 @@ class Traces:
 
 
 def _add(releases: list[Release], new: Release) -> None:
-    """Add a release; where there are very many, to the last one of the same attempt."""
-    last = releases[-1] if releases else None
-    if len(releases) < _MAX_RELEASES or last is None:
-        releases.append(new)
-    elif (last.step, last.attempt) == (new.step, new.attempt):
-        releases[-1] = new._replace(chars=last.chars + new.chars)
+    """Add a release; of very many, each two neighbours of an attempt become one, at the time by which both were out."""
+    releases.append(new)
+    if len(releases) <= _MAX_RELEASES:
+        return
+    fewer: list[Release] = []
+    joinable = False
+    for one in releases:
+        last = fewer[-1] if fewer else None
+        if joinable and last is not None and one.chars and last[1:3] == one[1:3]:
+            fewer[-1] = one._replace(chars=last.chars + one.chars)
+            joinable = False
+        else:
+            fewer.append(one)
+            joinable = one.chars > 0
+    releases[:] = fewer[-_MAX_RELEASES:]

@@ -1,6 +1,6 @@
 // How many turns come and end, and how long they take.
 
-import { brief, count, el, entry, picture, put, span, svg } from "./dom.js";
+import { brief, el, entry, picture, put, span, svg } from "./dom.js";
 
 const HIGH = 84;
 const LEFT = 46;
@@ -17,7 +17,7 @@ export function drawPulse(place, pulse) {
 const total = (slot) => Object.values(slot.ended).reduce((sum, one) => sum + one, 0);
 
 function rate(pulse, width) {
-  const tallest = nice(Math.max(1, ...pulse.slots.map((slot) => Math.max(slot.begun, total(slot)))));
+  const tallest = nice(Math.max(1, ...pulse.slots.map((slot) => total(slot))));
   const { x, y, wide, frame } = plane(pulse, width, tallest, (value) => (tallest / pulse.slot_s >= 2 ? `${round(value / pulse.slot_s)}/s` : `${round((60 * value) / pulse.slot_s)}/min`));
   const bars = pulse.slots.flatMap((slot, number) => {
     let base = 0;
@@ -28,8 +28,7 @@ function rate(pulse, width) {
     });
   });
   const sums = OUTCOMES.map((name) => [name, pulse.slots.reduce((sum, slot) => sum + (slot.ended[name] ?? 0), 0)]);
-  const begun = pulse.slots.reduce((sum, slot) => sum + slot.begun, 0);
-  const words = [count(begun, "turn began", "turns began"), ...sums.filter(([, number]) => number).map(([name, number]) => `${number} ${name}`)].join(", ");
+  const words = sums.filter(([, number]) => number).map(([name, number]) => `${number} ${name}`).join(", ") || "no turn";
   const keys = sums.filter(([, number]) => number).map(([name, number]) => entry(`f-${name}`, `${name} ${number}`));
   return [picture(width, TOP + HIGH + FOOT, `Rate of the last ten minutes: ${words}`, ...frame, ...bars), el("ul", { class: "legend" }, keys.length ? keys : el("li", {}, "none"))];
 }

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
+import signal
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
+from streams.brokers import ports
 from streams.gateway.ids import public_id
 from streams.gateway.keys import KeySettings, hash_of
 from tests.brokers.broker import Broker
+from tests.streams.cli.pipeline import Up, wait_for
 from tests.streams.gateway.server import Served, Worker, answer, serving
 from topics import codec, names
 from topics.connection import Connection
@@ -300,6 +305,37 @@ async def test_a_turn_is_cancelled_with_a_key(served: Served, worker: Worker, br
     async with page.expect_response(lambda answered: answered.request.method == "DELETE") as cancelling:
         await page.keyboard.press("x")
     assert (await cancelling.value).status == httpx.codes.ACCEPTED
+    assert faults == []
+
+
+async def test_a_whole_pipeline_is_watched(tmp_path: Path, browser: Browser) -> None:
+    """With real workers behind it: what is masked never shows, what is held is counted, each processor's run is drawn."""
+    faults = Faults()
+    up = await asyncio.to_thread(
+        Up.start, tmp_path, "--model", "script", "--deps", "guard:deps", "--gateway-port", str(ports.free_port())
+    )
+    try:
+        page = await opened(browser, "about:blank", faults)
+        await asyncio.to_thread(
+            wait_for, lambda: ports.is_open(int(up.first["gateway"].rpartition(":")[2])), "the gateway does not come up"
+        )
+        page.set_default_timeout(3 * LIMIT_MS)
+        await page.goto(up.first["gateway"])
+        await page.locator("summary", has_text="Parameters").click()
+        script = ["my pin ", "is 12", "34, and more", {"text": " than that", "delay_s": 8}]
+        await page.fill("#params", json.dumps({"script": script}))
+        await page.fill("#message", "my pin?")
+        await page.press("#message", "Enter")
+        await saying(page, "#held-text", "24 characters written, 20 out, 4 held")
+        await saying(page, "#held-why", "The last 4 characters wait for what follows them: mask and refuse may still")
+        assert (await saying(page, "#answer", "completed")).startswith("my pin is ####, and more than that")
+        for words in ("no-lottery", "mask@", "refuse@"):
+            await page.locator("#timeline svg title").filter(has_text=words).first.wait_for(state="attached")
+        await page.locator("#processors td.n").filter(has_text="1").first.wait_for()
+        await page.locator("#pulse").filter(has_text="completed 1").wait_for()
+        assert "1234" not in await page.locator("main").inner_text()
+    finally:
+        await asyncio.to_thread(up.end, signal.SIGINT)
     assert faults == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from streams.gateway.held import Held
 from streams.gateway.ids import public_id
-from streams.gateway.pulse import pulse
+from streams.gateway.pulse import Meter
 from streams.gateway.timeline import timeline, written
 from streams.gateway.traces import Traces
 from topics.content import Usage
@@ -184,7 +185,7 @@ def test_only_the_latest_turns_are_kept_and_what_they_miss_is_said() -> None:
     for number in range(50):
         kept.asked(TurnKey("acme", "thread", f"turn-{number}"), new=True)
     assert kept.get(TURN) is None
-    assert len(list(kept.of_tenant("acme"))) == 10
+    assert sum(kept.get(TurnKey("acme", "thread", f"turn-{number}")) is not None for number in range(50)) == 10
     kept.take_decision(decision(at=LATER + 1))
     told = timeline(held(), kept.get(TURN), LATER + 2)
     assert (told.whole, len(told.ran)) == (False, 1)
@@ -197,7 +198,9 @@ def test_very_many_releases_are_added_up() -> None:
         kept.take_released(TextFrame(**IDS, offset=number, text="x"), LATER + number / 1000)
     told = timeline(held(), kept.get(TURN), LATER + 9)
     assert sum(one.chars for one in told.out) == 3_000
-    assert len(told.out) <= 400
+    assert 32 < len(told.out) <= 128
+    assert max(one.at for one in told.out) == LATER + 2.999
+    assert [one.at for one in told.out] == sorted(one.at for one in told.out)
 
 
 def test_the_order_of_topics_does_not_matter() -> None:
@@ -225,29 +228,67 @@ def test_a_turn_of_which_nothing_is_known_has_an_empty_course() -> None:
     assert (told.id, told.whole, told.ran, told.out, told.state) == (public_id(TURN), False, [], [], "pending")
 
 
-def test_the_pulse_counts_what_began_and_ended_in_each_slot() -> None:
-    """And how long it took, by the slot in which it ended or first showed text."""
-    kept = traces()
+def ended(kept: Traces, number: int, took: float, **changes: Any) -> None:
+    """Have a turn end that began `LATER` and showed text half a second after that."""
+    ids = {**IDS, "turn_id": f"t{number}", **changes}
+    end = CompletedFrame(**ids, offset=1, reply="a", length=1, finish_reason="stop")
+    kept.take_released(TextFrame(**ids, text="a"), LATER + 0.5)
+    kept.take_released(end, LATER + took)
+    # What tells of the beginning may come after the end.
+    kept.take_decision(decision(at=LATER, **{**ids, "time_ms": 0.0}))
+    kept.take_released(end, LATER + took + 100)
+
+
+def test_the_pulse_counts_each_turn_once_in_the_slot_in_which_it_ended() -> None:
+    """And says how long it took, to within a tenth; however many turns there are beside those that are kept."""
+    clock = Clock(LATER)
+    meter = Meter(slot_s=10, slots=6, settle_s=2, clock=clock)
+    kept = Traces(since=SINCE, longest_turn_s=LONGEST, max_turns=2, ended=meter.ended, clock=clock)
     for number, took in enumerate((1.0, 2.0, 3.0, 40.0)):
-        turn = TurnKey("acme", "thread", f"t{number}")
-        kept.take_decision(decision(at=LATER, turn_id=turn.turn_id, time_ms=0.0))
-        kept.take_released(TextFrame(**turn._asdict(), text="a"), LATER + 0.5)
-        end = CompletedFrame(**turn._asdict(), offset=1, reply="a", length=1, finish_reason="stop")
-        kept.take_released(end, LATER + took)
-    told = pulse(kept.of_tenant("acme"), now=LATER + 45, since=SINCE, slot_s=10, slots=6)
-    assert [slot.begun for slot in told.slots] == [0, 4, 0, 0, 0, 0]
-    assert [slot.ended for slot in told.slots] == [{}, {"completed": 3}, {}, {}, {}, {"completed": 1}]
-    busy = told.slots[1]
+        ended(kept, number, took)
+    ended(kept, 9, 1.0, tenant="globex")
+    assert not any(slot.ended for slot in meter.of("acme").slots), "their beginning may not be known yet"
+    clock.now = LATER + 45
+    told = meter.of("acme")
+    first = math.floor(LATER / 10) * 10
+    assert {slot.start: slot.ended for slot in told.slots if slot.ended} == {
+        first: {"completed": 3},
+        first + 40: {"completed": 1},
+    }
+    (busy,) = (slot for slot in told.slots if slot.start == first)
     assert busy.whole_s is not None
     assert busy.first_s is not None
-    assert (busy.whole_s.p50, busy.whole_s.p95, busy.first_s.p50) == (2.0, 3.0, 0.5)
-    assert not pulse(kept.of_tenant("globex"), now=LATER, since=SINCE, slot_s=10, slots=1).slots[0].begun
+    for found, true in ((busy.whole_s.p50, 2.0), (busy.whole_s.p95, 3.0), (busy.first_s.p50, 0.5)):
+        assert true <= found <= 1.1 * true
+    assert [slot.ended for slot in meter.of("globex").slots if slot.ended] == [{"completed": 1}]
+    clock.now = LATER + 1_000
+    assert not any(slot.ended for slot in meter.of("acme").slots)
 
 
 def test_the_pulse_times_no_turn_whose_beginning_is_not_known() -> None:
     """It would look faster than it was; that it ended is counted."""
-    kept = traces()
+    clock = Clock(SINCE + 1)
+    meter = Meter(settle_s=0, clock=clock)
+    kept = Traces(since=SINCE, longest_turn_s=LONGEST, ended=meter.ended, clock=clock)
     kept.take_released(TextFrame(**IDS, text="a"), SINCE + 1)
-    kept.take_released(CompletedFrame(**IDS, offset=1, reply="a", length=1, finish_reason="stop"), SINCE + 2)
-    (slot,) = pulse(kept.of_tenant("acme"), now=SINCE + 3, since=SINCE, slot_s=100, slots=1).slots
-    assert (slot.begun, slot.ended, slot.first_s, slot.whole_s) == (0, {"completed": 1}, None, None)
+    kept.take_released(CompletedFrame(**IDS, offset=1, reply="a", length=1, finish_reason="stop"), SINCE + 1)
+    (slot,) = (slot for slot in meter.of("acme").slots if slot.ended)
+    assert (slot.ended, slot.first_s, slot.whole_s) == ({"completed": 1}, None, None)
+
+
+def test_the_pulse_is_bounded_in_tenants_and_slots() -> None:
+    """The tenant that was heard of longest ago is forgotten first."""
+    clock = Clock(LATER)
+    meter = Meter(slot_s=10, slots=6, settle_s=0, max_tenants=3, clock=clock)
+    kept = Traces(since=SINCE, longest_turn_s=LONGEST, ended=meter.ended, clock=clock)
+    for number in range(5):
+        ended(kept, number, 1.0, tenant=f"tenant-{number}")
+    known = [number for number in range(5) if any(slot.ended for slot in meter.of(f"tenant-{number}").slots)]
+    assert known == [2, 3, 4]
+    for minute in range(20):
+        clock.now = LATER + 60 * minute
+        kept.take_released(
+            CompletedFrame(**{**IDS, "turn_id": str(minute)}, offset=0, reply="", length=0, finish_reason="stop"),
+            clock.now,
+        )
+    assert len(meter._tenants["acme"]) <= 6
