@@ -141,7 +141,7 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
         default=False, description="let everybody on this machine use the gateway without a key, on a loopback address"
     )
     gateway_keys: dict[str, KeySettings] = Field(
-        default_factory=dict, description="API keys by name, each with `sha256`, `tenant` and perhaps `user`"
+        default_factory=dict, description="API keys by name, each with `sha256`, `tenant`, perhaps `user`, `operator`"
     )
     gateway_keys_file: str | None = Field(
         default=None, description="a file of more of them, which may change at any time"
@@ -160,6 +160,12 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
     )
     gateway_send_timeout_s: PositiveFloat = Field(
         default=30, description="how long a reader may take nothing of what it is sent before it is dropped"
+    )
+    gateway_console: bool = Field(default=True, description="serve the console at /")
+    gateway_frames: Literal["off", "count", "show"] = Field(
+        default="off",
+        description="what the gateway reads of models' raw output for the console: nothing, how long it is, or the text "
+        "itself too, which it shows to operators' keys only",
     )
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="port of /metrics; none are served without it"

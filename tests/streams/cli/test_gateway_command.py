@@ -27,6 +27,20 @@ def test_a_key_is_printed_once_and_kept_as_a_hash(cli: Cli, tmp_path: Path) -> N
     assert keys.caller(row["key"]) == Caller("other", "default", None)
 
 
+def test_a_key_is_an_operator_s_only_if_that_is_said(cli: Cli, tmp_path: Path) -> None:
+    """It may see what models wrote, so nobody gets one by accident."""
+    file = tmp_path / "keys.toml"
+    made = [
+        cli("keys", "create", "ann", "--operator", "--file", str(file)),
+        cli("keys", "create", "bob", "--file", str(file)),
+    ]
+    keys = Keys({}, file, lambda: 0.0)
+    assert [keys.caller(one.out.strip()) for one in made] == [
+        Caller("ann", "default", operator=True),
+        Caller("bob", "default", operator=False),
+    ]
+
+
 def test_without_a_file_the_entry_is_shown(cli: Cli) -> None:
     """To be put where it belongs."""
     made = cli("keys", "create", "website")
