@@ -160,7 +160,7 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
         default=30, description="how long a reader may take nothing of what it is sent before it is dropped"
     )
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
-        default=None, description="port of /metrics; none are served without it"
+        default=None, description="port of /live, /ready and /metrics; none are served without it"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is logged")
 
