@@ -33,6 +33,12 @@ NOT_RUN_COMMANDS = {
     "make test": "is what runs this",
     "npm install": "fetches a package",
     "node ask.mjs": "needs kafkajs and a running pipeline; tests/docs/test_reader_js.py runs the fold in it",
+    "docker ": "needs an engine; tests/deploy/test_compose.py runs the commands of its containers",
+    "export GRAFANA_PASSWORD": "is for those",
+    "turngate keys create me": "writes a file; tests/deploy/test_compose.py makes a key so",
+    "pip install": "fetches packages; tests/packaging/test_install.py installs the wheel with each extra",
+    "helm ": "needs a cluster; tests/deploy/test_helm.py renders the chart",
+    "kubectl ": "the same",
     "turngate up": "runs until it is stopped; tests/streams/cli/test_up.py runs it",
     "turngate send": "needs a running pipeline; tests/streams/cli/test_up.py runs it",
 }
