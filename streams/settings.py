@@ -168,7 +168,7 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
         "itself too, which it shows to operators' keys only",
     )
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
-        default=None, description="port of /metrics; none are served without it"
+        default=None, description="port of /live, /ready and /metrics; none are served without it"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is logged")
 
