@@ -91,12 +91,13 @@ class Started(Entry):
 
     `chain` names the processors (kind/name@version) that are active then, `pin` all of them together: it is the id of the
     chains, "" where there are none. `rules` says that tool calls are subject to rules, `carry` that each step's answer is
-    judged together with those before it. `persona` is the agent, if it is a declared one.
+    judged together with those before it. `persona` is the agent, if it is a declared one. `told` counts the newest
+    messages of the thread that the model is told of.
     """
 
     name = "started"
     fields_since: ClassVar[dict[str, int]] = dict.fromkeys(
-        ("governance", "rules", "post", "carry", "persona", "pin"), 2
+        ("governance", "rules", "post", "carry", "persona", "told", "pin"), 2
     )
     pre: bool = False
     input: bool = False
@@ -106,6 +107,7 @@ class Started(Entry):
     post: bool = False
     carry: bool = False
     persona: Persona | None = None
+    told: int = 0
     pin: str = ""
 
 

@@ -30,6 +30,7 @@ from streams.metrics import Metrics
 from streams.policies import with_chains
 from streams.process import die, run_until_stopped, unique, worker_name
 from streams.settings import Settings
+from streams.status import Status, serve_status
 from streams.turns.chain_table import ChainTable, TurnChains
 from streams.turns.desk import DeskSettings
 from streams.turns.loop import Ports
@@ -64,9 +65,10 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
     try:
         partitions = await TopicAdmin(connection, topic_names).require()
         metrics = Metrics()
-        metrics.serve(settings.metrics_port)
+        status = serve_status(settings.metrics_port, metrics)
         async with deployed(settings, chains, connection, topic_names, metrics) as deployer:
-            await _work(settings, deployer, Surroundings(chains.manifest, connection, topic_names, partitions, metrics))
+            around = Surroundings(chains.manifest, connection, topic_names, partitions, metrics, status)
+            await _work(settings, deployer, around)
     finally:
         await chains.stop()
 
@@ -80,6 +82,7 @@ class Surroundings:
     topic_names: Names
     partitions: int
     metrics: Metrics
+    status: Status
 
 
 async def _work(settings: Settings, deployer: Deployer, around: Surroundings) -> None:
@@ -126,7 +129,8 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
     deployer.pinned = lambda: worker.pinned
     deployer.counted_s = counted_s
     app.belong_to(worker.partitions, die)
-    feed(app, worker, die, patient=names.REQUESTS, urgent=[names.FRAMES, names.TOOL_RESULTS])
+    feed(app, worker, die, patient=names.REQUESTS, urgent=[names.FRAMES, names.TOOL_RESULTS], observer=metrics)
+    around.status.ready_when(app.unready)
     async with usage_followed(meter, connection, topic_names, partitions, metrics), following(deployer):
         await run_until_stopped(app, worker.partitions.lose)
 
