@@ -65,6 +65,9 @@ async def test_a_version_is_deployed_and_rolled_back_under_traffic(broker: Broke
         await pipeline.ready()
         assert await reply(pipeline, await asked(pipeline, "before", "a")) == "before [1]"
         await done(pipeline, "processors", "push", "mark@2", "--by", "ann")
+        recorded = await done(pipeline, "backtest", "mark@2", "--frames", "frames")
+        assert recorded[-1]["answers"] == recorded[-1]["candidate"]["changed"] == recorded[-1]["different"] > 0
+        assert "before" not in str(recorded)
         open_turn = await pipeline.open_turn("b")
         flow = [await asked(pipeline, f"slow {number}", f"flow-{number}") for number in range(4)]
         await done(pipeline, "processors", "deploy", "mark@2", "--by", "ann")
@@ -115,6 +118,10 @@ async def test_what_cannot_run_is_refused_and_what_runs_stays(broker: Broker, pr
         assert (status, "LookupError" in err, "secret" in err) == (2, True, False)
         status, _, err = await command(pipeline, "processors", "deactivate", "mark", processors=MORE)
         assert (status, "stays active" in err) == (2, True)
+        status, _, err = await command(pipeline, "processors", "deactivate", "mark", deps=None)
+        assert (status, "stays active" in err, "is back" in err) == (1, True, True)
+        (summary,) = (await done(pipeline, "processors", "list"))[-1:]
+        assert summary["converged"]
         assert await reply(pipeline, await asked(pipeline, "now", "a")) == "now [1]"
         await done(pipeline, "processors", "deploy", "mark@2", processors=MORE)
         assert await reply(pipeline, await asked(pipeline, "then", "a")) == "then [2]"
