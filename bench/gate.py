@@ -76,6 +76,10 @@ def contenders(mastra: Path | None) -> list[Contender]:
             "NeMo rolling buffer, default", lambda: gate_peers.NemoRollingBuffer(stream_first=True), unjudged=True
         ),
         Contender("NeMo rolling buffer, judge first", lambda: gate_peers.NemoRollingBuffer(stream_first=False)),
+        Contender(
+            "NeMo rolling buffer, judge each frame first",
+            lambda: gate_peers.NemoRollingBuffer(stream_first=False, chunk_size=1),
+        ),
         Contender("LangChain PII middleware", gate_peers.LangChainRedaction),
         Contender("LiteLLM content filter", gate_peers.LiteLlmContentFilter, most=MOST_FOR_RESCANS),
         Contender("Mastra regex filter", lambda: gate_peers.MastraRegexFilter(mastra)),

@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PARTITIONS = 4
 PAGE = 500
 STEPS = 8
-LIMIT_S = 600
+LIMIT_S = 1_800
 CLEANING_S = 90
 QUESTION = "Which of my orders from last month are still open, and when will each of them reach me?"
 

@@ -12,6 +12,7 @@ import json
 import ssl
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -108,10 +109,14 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # the sam
             with urllib.request.urlopen(request, timeout=_LIMIT_S, context=self._tls) as answer:  # noqa: S310 - the same
                 said = json.loads(answer.read(_LARGEST))
             token, lasts = said["access_token"], float(said.get("expires_in", 60))
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise self._none(f"HTTP {error.code}") from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            status = getattr(error, "code", None)
-            why = f"HTTP {status}" if status else type(error).__name__
-            raise TokenError(f"no token from {urllib.parse.urlsplit(self._url).hostname} ({why})") from None
+            raise self._none(type(error).__name__) from None
         if not isinstance(token, str) or not token:
-            raise TokenError(f"no token from {urllib.parse.urlsplit(self._url).hostname} (none in its answer)")
+            raise self._none("none in its answer")
         return token, asked + lasts
+
+    def _none(self, why: str) -> TokenError:
+        return TokenError(f"no token from {urllib.parse.urlsplit(self._url).hostname} ({why})")

@@ -7,21 +7,22 @@ address, the credentials, the time limit and the error for "nobody is there" exi
 from __future__ import annotations
 
 import asyncio
+import ssl
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.client import AIOKafkaClient
-from aiokafka.conn import collect_hosts
-from aiokafka.errors import KafkaError
+from aiokafka.conn import collect_hosts, create_conn
+from aiokafka.errors import KafkaError, SaslAuthenticationFailed
+from aiokafka.protocol.metadata import MetadataRequest
 
 from topics.errors import AccessDeniedError, BrokerUnreachableError
 from topics.reading import read_everything
 from topics.security import SaslMechanism, SecurityProtocol
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 #: How long the broker may hold a fetch without data, in milliseconds. The embedded broker does not wake a waiting fetch
@@ -165,22 +166,58 @@ class Connection:
                         await asyncio.sleep(0)
                     except (KafkaError, OSError) as error:
                         why = type(error).__name__
+                        if why in _DENIED or isinstance(error, ssl.SSLError):
+                            await asyncio.sleep(_RETRY_S)  # for sockets to close: aiokafka does not wait for them
+                            raise self._refused(error) from None  # and no time makes it better
                         await asyncio.sleep(_RETRY_S)
                     else:
                         return
         except TimeoutError:
             raise self.unreachable(why) from None
 
+    async def _knock(self, host: str, port: int) -> None:
+        """Connect and hang up again; with TLS or a login all of that too, because aiokafka hides why those fail."""
+        if self.security_protocol == "PLAINTEXT":
+            _, writer = await asyncio.open_connection(host, port)
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+            return
+        arguments = self.arguments()
+        del arguments["bootstrap_servers"]
+        connection = await create_conn(host, port, **arguments)
+        try:
+            if arguments.get("sasl_mechanism") == "OAUTHBEARER":
+                await self._see_the_token_taken(connection)
+        finally:
+            await connection.close()
+
+    async def _see_the_token_taken(self, connection: Any) -> None:
+        """Ask something: a token that is refused is no error yet to aiokafka, which goes on and finds no brokers."""
+        try:
+            if (await connection.send(MetadataRequest([]))).brokers:
+                return
+        except (KafkaError, ValueError):
+            pass
+        raise SaslAuthenticationFailed("the brokers did not take the token")
+
+    def _refused(self, error: Exception) -> BrokerUnreachableError:
+        """Return the error for TLS that does not come about, or a login that is refused."""
+        if not isinstance(error, ssl.SSLError):
+            return self.unreachable(type(error).__name__)
+        why = error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else error.reason
+        return BrokerUnreachableError(
+            f"There is no TLS with {self.bootstrap_servers} ({why}): check that the listener there is one for TLS, that "
+            "TURNGATE_KAFKA_CA_FILE has the authority of its certificate, and that the certificate is for this host name."
+        )
+
     async def _await_open_port(self) -> None:
         error: OSError | None = None
         for host, port, _ in collect_hosts(self.bootstrap_servers):
             try:
-                _, writer = await asyncio.open_connection(host, port)
+                await self._knock(host, port)
             except OSError as refused:
                 error = refused
                 continue
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
             return
         raise error or OSError("no address given")

@@ -92,7 +92,7 @@ def tools_answered(turn: Turn, results: Iterable[ToolReturn], at: float) -> Turn
         phase=Phase.INPUT if turn.started.input else Phase.MODEL,
         step=turn.step + 1,
         attempt=0,
-        attempts=Attempts(0, turn.attempts.fallbacks, turn.attempts.model),
+        attempts=Attempts(fallbacks=turn.attempts.fallbacks, model=turn.attempts.model),
         settled=turn.answer.released if carry else turn.settled.append(turn.step_text),
         carried=turn.answer.text if carry else turn.carried,
         messages=(*turn.messages, *told),

@@ -221,10 +221,10 @@ def _part(part: ContentPart, where: str) -> Part:
             return ImagePart(media_type=inline[1], data=inline[2]) if inline else ImagePart(url=url)
     if part.type == "file" and part.file is not None:
         data, name = part.file.get("file_data"), part.file.get("filename")
-        if isinstance(data, str) and (name is None or isinstance(name, str)):
-            inline = _DATA_URL.fullmatch(data)
-            return FilePart(data=inline[2] if inline else data, media_type=inline[1] if inline else None, name=name)
-    raise _refused(where, "write a part of type text, image_url with a url, or file with file_data")
+        inline = _DATA_URL.fullmatch(data) if isinstance(data, str) else None
+        if inline and (name is None or isinstance(name, str)):
+            return FilePart(data=inline[2], media_type=inline[1], name=name)
+    raise _refused(where, "write a part of type text, image_url with a url, or file with file_data as a data: URL")
 
 
 def _tool(tool: Tool) -> ToolDefinition:

@@ -14,6 +14,7 @@ from typing import Any
 import uvicorn
 
 from processors.manifest import Manifest
+from streams.broker_access import connection_of
 from streams.chains import ProcessChainRunner
 from streams.gateway.app import application
 from streams.gateway.auth import LOOPBACK
@@ -22,9 +23,13 @@ from streams.gateway.hub import Bounds, Hub
 from streams.gateway.keys import Keys, KeysError
 from streams.gateway.limits import Limits
 from streams.gateway.models import listed_models, usable_params
+from streams.gateway.pulse import Meter
+from streams.gateway.traces import Traces
+from streams.gateway.watching import watching
+from streams.metrics import GatewayMetrics
 from streams.settings import Settings, SettingsError
+from streams.status import serve_status
 from topics.client import TurnClient
-from topics.connection import Connection
 from topics.names import Names
 
 log = logging.getLogger(__name__)
@@ -119,7 +124,7 @@ async def gateway(
         TopicsError: the broker is out of reach, or topics are missing.
     """
     keys = check(settings)
-    connection, names = Connection(bootstrap), Names(settings.prefix)
+    connection, names = connection_of(settings, bootstrap), Names(settings.prefix)
     options = Options(
         open=settings.gateway_open,
         keep_alive_s=settings.gateway_keep_alive_s,
@@ -127,6 +132,7 @@ async def gateway(
         quiet_s=settings.turn_timeout_s + _SLACK_S,
         max_body_bytes=settings.gateway_max_body_bytes,
         cors_origins=settings.gateway_cors_origins,
+        console=settings.gateway_console,
         models=listed_models(settings),
         params=usable_params(settings),
     )
@@ -138,11 +144,19 @@ async def gateway(
     )
     longest = settings.turn_timeout_s + _SLACK_S
     bounds = Bounds(lookback_s=longest * _LOOKBACK, longest_turn_s=longest)
+    meter = Meter()
+    traces = Traces(
+        since=time.time() - bounds.lookback_s,
+        longest_turn_s=longest,
+        watch=settings.gateway_frames,
+        ended=meter.ended,
+    )
     async with (
         TurnClient(connection, names) as client,
-        Hub(connection, names, client.partitions, bounds) as hub,
+        Hub(connection, names, client.partitions, bounds, seen=traces.take_released) as hub,
+        watching(connection, names, client.partitions, traces),
     ):
-        yield Gateway(options, client, hub, keys, limits, manifest or Manifest(), drop)
+        yield Gateway(options, client, hub, traces, meter, keys, limits, manifest or Manifest(), drop)
 
 
 async def run(settings: Settings, bootstrap: str, told: asyncio.Event) -> None:
@@ -160,6 +174,14 @@ async def run(settings: Settings, bootstrap: str, told: asyncio.Event) -> None:
     )
     async with gateway(settings, bootstrap, server.drop, manifest) as parts:
         server.config.app = application(parts)
+        status = serve_status(settings.metrics_port, GatewayMetrics(lambda: parts.limits.open_streams))
+        status.ready_when(
+            lambda: (
+                None
+                if server.started and parts.hub.reading
+                else "the port to be listened on, and the broker to be read"
+            )
+        )
         with _listening(settings.gateway_host, settings.gateway_port) as listening:
             serving = asyncio.create_task(server.serve([listening]))
             waiting = asyncio.create_task(told.wait())

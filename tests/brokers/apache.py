@@ -96,7 +96,7 @@ class ApacheBroker(Broker):
         if self._process is None:
             raise BrokerError("this broker was not started")
         end = time.monotonic() + START_LIMIT_S
-        while not answers(self.bootstrap, self.port):
+        while not self._answers():
             if self._process.exit_status is not None or time.monotonic() > end:
                 self.stop()
                 raise BrokerError(f"Apache Kafka did not start:\n{tail(self.log)}")
@@ -108,6 +108,23 @@ class ApacheBroker(Broker):
         if process is not None:
             process.stop()
 
+    def _answers(self) -> bool:
+        return answers(self.bootstrap, self.port)
+
+    def _properties(self) -> dict[str, str]:
+        """Return its settings by name, all but where its data is."""
+        return kraft.properties(
+            listen=self.bootstrap,
+            controller=self.controller,
+            advertised=self.bootstrap,
+            node=self._place.node,
+            voters=self._place.voters,
+        )
+
+    def _format_options(self) -> list[str]:
+        """Return what else the storage is formatted with."""
+        return []
+
     @property
     def _settings(self) -> Path:
         return self.directory / "server.properties"
@@ -118,18 +135,12 @@ class ApacheBroker(Broker):
         return ["java", *JVM, f"-Dlog4j2.configurationFile={logging}", "-cp", classpath]
 
     def _format(self, command: list[str]) -> None:
-        settings = kraft.properties(
-            listen=self.bootstrap,
-            controller=self.controller,
-            advertised=self.bootstrap,
-            node=self._place.node,
-            voters=self._place.voters,
-        )
-        settings["log.dirs"] = str(self.directory / "data")
+        settings = self._properties() | {"log.dirs": str(self.directory / "data")}
         draft = self._settings.with_suffix(".draft")
         draft.write_text(kraft.as_file(settings), encoding="utf-8")
+        options = self._format_options()
         done = subprocess.run(
-            [*command, "kafka.tools.StorageTool", "format", "-t", self._place.cluster_id, "-c", str(draft)],
+            [*command, "kafka.tools.StorageTool", "format", "-t", self._place.cluster_id, "-c", str(draft), *options],
             capture_output=True,
             text=True,
             check=False,

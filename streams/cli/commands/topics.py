@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from streams.cli.options import Broker, Json, Partitions
+
+
+class AclRole(StrEnum):
+    """Whose permissions are printed."""
+
+    TURNS = "turns"
+    MODELS = "models"
+    TOOLS = "tools"
+    CALLERS = "callers"
+    READERS = "readers"
+    OPERATOR = "operator"
+
 
 app = typer.Typer(help="Create, check and list the pipeline's topics.")
 
@@ -51,3 +64,26 @@ def list_(broker: Broker = None, as_json: Json = False) -> None:
     from streams.cli.work.topics import list_topics  # noqa: PLC0415 - see the package's text
 
     raise typer.Exit(list_topics(as_json=as_json, broker=broker))
+
+
+@app.command()
+def acls(
+    role: Annotated[list[AclRole] | None, typer.Option(help="Only this role; may be given several times.")] = None,
+    principal: Annotated[
+        str, typer.Option(help="Who gets it; {role} stands for the role's name.")
+    ] = "User:turngate-{role}",
+    replays: Annotated[
+        bool, typer.Option(help="Let the operator send dead letters' records again, and see them.")
+    ] = True,
+    broker: Broker = None,
+    as_json: Json = False,
+) -> None:
+    """Print the least that each role must be allowed on the cluster, as kafka-acls commands. Changes nothing.
+
+    callers submit turns and follow them, as the gateway does; readers only follow.
+    """
+    from streams.cli.work.topics import acls as work  # noqa: PLC0415 - see the package's text
+
+    raise typer.Exit(
+        work([one.value for one in role or AclRole], principal, replays=replays, as_json=as_json, broker=broker)
+    )

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from streams.cli import output, session
 from streams.cli.failures import FAILED, OK
+from streams.settings import EMBEDDED
+from topics.acls import ACL_ROLES, grants
 from topics.admin import TopicAdmin, TopicRow
 from topics.errors import TopicLayoutError
 from topics.layout import Finding
+from topics.names import Names
 
 
 def create(*, as_json: bool, **overrides: str | int | None) -> int:
@@ -76,6 +81,20 @@ def list_topics(*, as_json: bool, broker: str | None) -> int:
         output.table(("topic", "partitions", "cleanup", "kept for", "records"), [_cells(row) for row in rows])
     if not rows:
         output.note(f"No topics with the prefix {settings.prefix!r}: run `turngate topics create`.")
+    return OK
+
+
+def acls(roles: Sequence[str], principal: str, *, replays: bool, as_json: bool, broker: str | None) -> int:
+    """Print what each of `roles` must be allowed, and return the exit status; no broker is asked."""
+    settings = session.begin({"broker": broker})
+    bootstrap = "localhost:9092" if settings.broker == EMBEDDED else settings.broker
+    for role in (one for one in ACL_ROLES if one in roles):
+        who = principal.replace("{role}", role)
+        for grant in grants(role, Names(settings.prefix), replays=replays):
+            if as_json:
+                output.json_line({"principal": who} | asdict(grant))
+            else:
+                output.line(grant.command(bootstrap, who))
     return OK
 
 

@@ -217,6 +217,8 @@ async def _gateway(crew: Crew, settings: Settings, wish: Wish) -> str | None:
     own: dict[str, object] = {"gateway_port": port, "metrics_port": None}
     if not settings.gateway_keys and settings.gateway_keys_file is None and settings.gateway_host in gateway.LOCAL:
         own["gateway_open"] = True
+    if "gateway_frames" not in settings.model_fields_set:
+        own["gateway_frames"] = "count"  # the console then tells how much is held
     await crew.add_command(GATEWAY, ("gateway",), environment(settings.model_copy(update=own)))
     return f"http://{settings.gateway_host}:{port}"
 

@@ -173,7 +173,7 @@ def test_what_a_turn_is_made_of_is_shown_in_the_order_of_a_turn(tmp_path: Path) 
         True,
         True,
     )
-    assert "secret" not in done.out
+    assert "Keep a" not in done.out
     own = turngate("settings", "--json", "--deps", "whole:own", cwd=tmp_path)
     assert own.rows[-1]["history"] == "own function"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.brokers.broker import Broker
-from tests.streams.cli.command import Done, turngate
+from tests.streams.cli.command import Cli, Done, turngate
 
 
 class Place:
@@ -63,3 +63,27 @@ def test_without_topics_it_is_said_how_to_create_them(place: Place, arguments: t
     assert "`turngate topics create`" in done.err
     assert done.out == ""
     assert place.turngate("topics", "list", "--json").rows == []
+
+
+def test_acls_are_printed_without_a_broker(cli: Cli) -> None:
+    """As commands to paste, or as objects; for the roles that are asked for, all of them without that."""
+    done = cli("topics", "acls", "--role", "readers", "--principal", "User:CN={role}", "--broker", "kafka:9092")
+    assert done.status == 0
+    (command,) = done.out.splitlines()
+    assert command.startswith(
+        "kafka-acls.sh --bootstrap-server kafka:9092 --add --allow-principal User:CN=readers --op"
+    )
+    assert command.endswith("--operation Read --topic turngate.released")
+    rows = cli("topics", "acls", "--json").rows
+    assert {row["role"] for row in rows} == {"turns", "models", "tools", "callers", "readers", "operator"}
+    assert [row for row in rows if row["role"] == "callers"] == [
+        {
+            "principal": "User:turngate-callers",
+            "role": "callers",
+            "resource": "topic",
+            "name": f"turngate.{name}",
+            "operations": [operation],
+        }
+        for name, operation in (("requests", "Write"), ("released", "Read"))
+    ]
+    assert len(cli("topics", "acls", "--no-replays", "--json").rows) == len(rows)
