@@ -89,8 +89,8 @@ class Tally(Counter[str]):
 class Traces:
     """The traces of the latest `max_turns` turns. `since` is from when on everything is read, in epoch seconds.
 
-    `ended` is told of each turn's end. A turn that may have begun before `since` is not `whole`; none is open for longer than
-    `longest_turn_s`.
+    `ended` is told of each turn's end. A turn that may have begun before `since` is not `whole`; none is open for longer
+    than `longest_turn_s`.
     """
 
     def __init__(
