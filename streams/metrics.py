@@ -2,75 +2,122 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib.metadata import version
 
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from streams.faust_shell.observer import WorkerObserver
+from streams.metric_list import BY_NAME, Kind, Metric, Role
 from streams.models.guard import Outcome as CallOutcome
 from streams.models.guard import ProviderObserver
-from streams.settings import SettingsError
 from streams.tools.answers import Outcome as ToolOutcome
 from streams.tools.ports import ToolObserver
 from streams.turns.desk import Plan
 from streams.turns.observer import Observer
-from topics.records import Decision
+from topics.records import (
+    BlockedFrame,
+    Decision,
+    FailedFrame,
+    RejectedFrame,
+    ResetFrame,
+    TextFrame,
+    UsageRecord,
+)
 
 
-class MetricsPortError(SettingsError):
-    """`/metrics` cannot be served on the port that is set; the message names it and says what to do."""
+class RoleMetrics:
+    """What the metrics of all roles have in common: a registry, and some that everybody has.
+
+    A metric is made by its name in `streams.metric_list`, and for the roles that are named there.
+    """
+
+    def __init__(self, role: Role) -> None:
+        self.registry = CollectorRegistry()
+        self._role: Role = role
+        self.gauge("turngate_build_info").labels(version("turngate"), role).set(1)
+        self.gauge("turngate_start_time_seconds").set_to_current_time()
+        self._ready = self.gauge("turngate_ready")
+
+    def counter(self, name: str) -> Counter:
+        """Return the counter of that name."""
+        metric = self._metric(name, "counter")
+        return Counter(name, metric.meaning, metric.labels, registry=self.registry)
+
+    def gauge(self, name: str) -> Gauge:
+        """Return the gauge of that name."""
+        metric = self._metric(name, "gauge")
+        return Gauge(name, metric.meaning, metric.labels, registry=self.registry)
+
+    def histogram(self, name: str) -> Histogram:
+        """Return the histogram of that name."""
+        metric = self._metric(name, "histogram")
+        return Histogram(name, metric.meaning, metric.labels, buckets=metric.buckets, registry=self.registry)
+
+    def render(self) -> tuple[str, bytes]:
+        """Return all of them as Prometheus reads them: the content type, and the body."""
+        return CONTENT_TYPE_LATEST, generate_latest(self.registry)
+
+    def ready_when(self, ready: Callable[[], bool]) -> None:
+        """Show what `ready` says whenever they are rendered."""
+        self._ready.set_function(lambda: float(ready()))
+
+    def _metric(self, name: str, kind: Kind) -> Metric:
+        metric = BY_NAME[name]
+        if metric.kind != kind or self._role not in metric.roles:
+            raise ValueError(f"{name} is a {metric.kind} of {', '.join(metric.roles)}")
+        return metric
 
 
-class Metrics(Observer):
+class WorkerMetrics(RoleMetrics, WorkerObserver):
+    """What all workers have, beside that."""
+
+    def __init__(self, role: Role) -> None:
+        super().__init__(role)
+        self._owned = self.gauge("turngate_owned_partitions")
+        self._rebalances = self.counter("turngate_rebalances_total")
+        self._lag = self.gauge("turngate_lag_records")
+
+    def assigned(self, partitions: int) -> None:
+        """Count a rebalance."""
+        self._rebalances.inc()
+        self._owned.set(partitions)
+        self._lag.clear()
+
+    def lag(self, behind: Mapping[tuple[str, int], int]) -> None:
+        """Show how far behind the worker is; what it no longer reads is no longer shown."""
+        self._lag.clear()
+        for (topic, partition), records in behind.items():
+            self._lag.labels(topic, str(partition)).set(records)
+
+
+class Metrics(WorkerMetrics, Observer):
     """The turn worker's metrics, in a registry of their own."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self._ungated = Gauge(
-            "turngate_ungated",
-            "1 while no output processor is declared, so that answers pass unjudged",
-            registry=self.registry,
-        )
-        self._turns = Counter("turngate_turns", "Turns ended, by outcome", ["outcome"], registry=self.registry)
-        self._open = Gauge(
-            "turngate_open_turns", "Turns that have no outcome yet, by partition", ["partition"], registry=self.registry
-        )
-        self._waiting = Gauge(
-            "turngate_waiting_inputs",
-            "Records and news that are read and not journaled yet, by partition",
-            ["partition"],
-            registry=self.registry,
-        )
-        self._unpublished = Gauge(
-            "turngate_unpublished_records",
-            "Journal records whose effects are not confirmed yet, by partition",
-            ["partition"],
-            registry=self.registry,
-        )
-        self._sources = Counter("turngate_source_records", "Source records taken in", registry=self.registry)
-        self._dropped = Counter(
-            "turngate_frames_dropped",
-            "Frames that changed nothing: repeated, late or of a past attempt",
-            registry=self.registry,
-        )
-        self._refused = Counter(
-            "turngate_dead_letters", "Source records refused, by reason", ["error"], registry=self.registry
-        )
-        self._skipped = Counter(
-            "turngate_processor_skips", "Processors that failed and were skipped", ["processor"], registry=self.registry
-        )
-        self._journaled = Counter("turngate_journal_records", "Records appended to the journal", registry=self.registry)
-        self._usage_lag = Histogram(
-            "turngate_usage_lag_seconds",
-            "From when any worker decided on a usage record to when this one counted it from the topic",
-            buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60),
-            registry=self.registry,
-        )
-
-    def serve(self, port: int | None) -> None:
-        """Serve `/metrics` on `port`, if there is one.
-
-        Raises:
-            MetricsPortError: the port is taken, or not for this user to listen on, or no port.
-        """
-        _serve(self.registry, port)
+        super().__init__("turns")
+        self._ungated = self.gauge("turngate_ungated")
+        self._turns = self.counter("turngate_turns_total")
+        self._open = self.gauge("turngate_open_turns")
+        self._waiting = self.gauge("turngate_waiting_inputs")
+        self._unpublished = self.gauge("turngate_unpublished_records")
+        self._failures = self.counter("turngate_failures_total")
+        self._refusals = self.counter("turngate_refusals_total")
+        self._oldest = self.gauge("turngate_oldest_turn_seconds")
+        self._held = self.gauge("turngate_held_characters")
+        self._released_characters = self.counter("turngate_released_characters_total")
+        self._resets = self.counter("turngate_resets_total")
+        self._first = self.histogram("turngate_first_release_seconds")
+        self._added = self.histogram("turngate_added_latency_seconds")
+        self._append = self.histogram("turngate_journal_append_seconds")
+        self._tokens = self.counter("turngate_tokens_total")
+        self._sources = self.counter("turngate_source_records_total")
+        self._dropped = self.counter("turngate_frames_dropped_total")
+        self._refused = self.counter("turngate_dead_letters_total")
+        self._skipped = self.counter("turngate_processor_skips_total")
+        self._journaled = self.counter("turngate_journal_records_total")
+        self._usage_lag = self.histogram("turngate_usage_lag_seconds")
 
     def applied(self, plan: Plan, sources: int) -> None:
         """Count what a plan brought."""
@@ -81,11 +128,51 @@ class Metrics(Observer):
             self._refused.labels(refused.error).inc()
         for outgoing in plan.outgoing:
             for effect in outgoing.effects:
-                record = effect.record
-                if effect.terminal:
-                    self._turns.labels(str(getattr(record, "kind", ""))).inc()
-                elif isinstance(record, Decision) and record.verdict == "skipped":
-                    self._skipped.labels(record.processor).inc()
+                self._published(effect.record, terminal=effect.terminal)
+
+    def _published(self, record: object, *, terminal: bool) -> None:
+        if terminal:
+            self._turns.labels(str(getattr(record, "kind", ""))).inc()
+        match record:
+            case TextFrame():
+                self._released_characters.inc(len(record.text))
+            case ResetFrame():
+                self._resets.inc()
+            case FailedFrame():
+                self._failures.labels(record.error, record.phase or "", record.processor or "").inc()
+            case BlockedFrame() | RejectedFrame():
+                self._refusals.labels(record.kind, record.processor).inc()
+            case UsageRecord():
+                estimated = "yes" if record.estimated else "no"
+                self._tokens.labels("in", estimated).inc(record.usage.prompt_tokens)
+                self._tokens.labels("out", estimated).inc(record.usage.completion_tokens)
+            case Decision() if record.verdict == "skipped":
+                self._skipped.labels(record.processor).inc()
+            case _:
+                pass
+
+    def journaled(self, seconds: float) -> None:
+        """Note how long an append took."""
+        self._append.observe(seconds)
+
+    def released(self, seconds: float) -> None:
+        """Note how much later than read a release was confirmed."""
+        self._added.observe(seconds)
+
+    def first_release(self, seconds: float) -> None:
+        """Note how long a turn's first text took."""
+        self._first.observe(seconds)
+
+    def held(self, partition: int, characters: int, oldest_s: float) -> None:
+        """Note what a partition holds back, and how old its oldest turn is."""
+        self._held.labels(str(partition)).set(characters)
+        self._oldest.labels(str(partition)).set(oldest_s)
+
+    def lost(self, partition: int) -> None:
+        """Show nothing more of a partition: another worker does."""
+        for gauge in (self._open, self._waiting, self._unpublished, self._held, self._oldest):
+            with suppress(KeyError):
+                gauge.remove(str(partition))
 
     def open_turns(self, partition: int, count: int) -> None:
         """Note how many turns of a partition are open."""
@@ -105,49 +192,16 @@ class Metrics(Observer):
         self._usage_lag.observe(max(0.0, lag_s))
 
 
-class ModelMetrics(ProviderObserver):
+class ModelMetrics(WorkerMetrics, ProviderObserver):
     """The model runner's metrics, in a registry of their own. Providers are those that the settings name."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self._calls = Counter(
-            "turngate_provider_calls",
-            "Model calls made, by provider and whether it had been asked before in the step",
-            ["provider", "retry"],
-            registry=self.registry,
-        )
-        self._ended = Counter(
-            "turngate_provider_outcomes",
-            "Model calls ended: answered, refused by a provider that is there, down, or given up before anybody could tell",
-            ["provider", "outcome"],
-            registry=self.registry,
-        )
-        self._turned_away = Counter(
-            "turngate_provider_turned_away",
-            "Model calls that failed at once without being made, by reason",
-            ["provider", "error"],
-            registry=self.registry,
-        )
-        self._retries_left = Gauge(
-            "turngate_retry_budget",
-            "Retries that a provider could be sent when it was last called",
-            ["provider"],
-            registry=self.registry,
-        )
-        self._open = Gauge(
-            "turngate_circuit_open",
-            "1 while a provider is left alone because it is down, until a call that tries it is answered",
-            ["provider"],
-            registry=self.registry,
-        )
-
-    def serve(self, port: int | None) -> None:
-        """Serve `/metrics` on `port`, if there is one.
-
-        Raises:
-            MetricsPortError: the port is taken, or not for this user to listen on, or no port.
-        """
-        _serve(self.registry, port)
+        super().__init__("models")
+        self._calls = self.counter("turngate_provider_calls_total")
+        self._ended = self.counter("turngate_provider_outcomes_total")
+        self._turned_away = self.counter("turngate_provider_turned_away_total")
+        self._retries_left = self.gauge("turngate_retry_budget")
+        self._open = self.gauge("turngate_circuit_open")
 
     def called(self, provider: str, *, retry: bool) -> None:
         """Count a call."""
@@ -167,33 +221,14 @@ class ModelMetrics(ProviderObserver):
         self._open.labels(provider).set(1 if circuit_open else 0)
 
 
-class ToolMetrics(ToolObserver):
+class ToolMetrics(WorkerMetrics, ToolObserver):
     """The tool runner's metrics, in a registry of their own."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self._calls = Counter(
-            "turngate_tool_calls",
-            "Tool calls ended, by tool (empty: there is none of that name) and outcome",
-            ["tool", "outcome"],
-            registry=self.registry,
-        )
-        self._seconds = Histogram(
-            "turngate_tool_call_seconds",
-            "From the start of a tool call to its confirmed result, waiting for a process included",
-            ["tool"],
-            buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180),
-            registry=self.registry,
-        )
-        self._open = Gauge("turngate_open_tool_calls", "Tool calls that have no result yet", registry=self.registry)
-
-    def serve(self, port: int | None) -> None:
-        """Serve `/metrics` on `port`, if there is one.
-
-        Raises:
-            MetricsPortError: the port is taken, or not for this user to listen on, or no port.
-        """
-        _serve(self.registry, port)
+        super().__init__("tools")
+        self._calls = self.counter("turngate_tool_calls_total")
+        self._seconds = self.histogram("turngate_tool_call_seconds")
+        self._open = self.gauge("turngate_open_tool_calls")
 
     def ended(self, tool: str, outcome: ToolOutcome, seconds: float) -> None:
         """Count a call that has ended."""
@@ -205,14 +240,9 @@ class ToolMetrics(ToolObserver):
         self._open.set(count)
 
 
-def _serve(registry: CollectorRegistry, port: int | None) -> None:
-    if port is None:
-        return
-    try:
-        start_http_server(port, registry=registry)
-    except (OSError, OverflowError) as exc:
-        why = exc.strerror if isinstance(exc, OSError) else None
-        raise MetricsPortError(
-            f"TURNGATE_METRICS_PORT: cannot listen on port {port} ({why or 'no such port'}): stop what listens there, "
-            "or set another port"
-        ) from None
+class GatewayMetrics(RoleMetrics):
+    """The gateway's metrics."""
+
+    def __init__(self, streams: Callable[[], int]) -> None:
+        super().__init__("gateway")
+        self.gauge("turngate_gateway_streams").set_function(lambda: float(streams()))

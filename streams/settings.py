@@ -57,7 +57,9 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
     on_busy: Literal["queue", "reject", "cancel_previous"] = Field(
         default="queue", description="what a request does whose thread has an open turn"
     )
-    max_attempts: PositiveInt = Field(default=2, description="model calls per step, the first included")
+    max_attempts: PositiveInt = Field(
+        default=2, description="model calls per step and model, the first included; interrupted ones do not count"
+    )
     on_retry: Literal["reset", "fail"] = Field(
         default="reset", description="what a new attempt does to text that is out: take it back, or fail the turn"
     )
@@ -166,7 +168,7 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
         "itself too, which it shows to operators' keys only",
     )
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
-        default=None, description="port of /metrics; none are served without it"
+        default=None, description="port of /live, /ready and /metrics; none are served without it"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is logged")
 

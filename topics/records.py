@@ -94,7 +94,8 @@ class CallRecord(TurnRecord):
 class PromptRequest(CallRecord):
     """The derived prompt of one attempt: what the model runner sends to the model.
 
-    `partition` is where the answer's frames must go on `frames`.
+    `partition` is where the answer's frames must go on `frames`. `retry` says that a model's failure led to this
+    attempt: it was not merely interrupted.
     """
 
     partition: NonNegativeInt
@@ -104,6 +105,7 @@ class PromptRequest(CallRecord):
     model: Text | None = None
     params: dict[str, Any] | None = None
     deadline_at: float | None = None
+    retry: bool = False
 
 
 class CancelCall(CallRecord):

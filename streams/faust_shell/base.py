@@ -16,6 +16,7 @@ from yarl import URL
 from streams.faust_shell.credentials import credentials_of
 from streams.faust_shell.journal_table import JournalTable
 from streams.faust_shell.kafka import FaustProducer, KafkaLogs, KafkaReader
+from streams.faust_shell.observer import WorkerObserver
 from streams.faust_shell.recovery import JournalTables, Owner
 from streams.faust_shell.transport import IdempotentTransport, Transport
 from topics.connection import Connection
@@ -53,6 +54,9 @@ class JournalApp(faust.App):
         names, role = settings.names, settings.role
         self._settings = settings
         self.connection = settings.connection
+        self.observer = WorkerObserver()
+        #: Whether the worker's partitions, which may be none, are restored and flow.
+        self.settled = False
         super().__init__(
             names.group(role),
             broker=[URL(f"kafka://{server}") for server in settings.connection.bootstrap_servers.split(",")],
@@ -109,9 +113,24 @@ class JournalApp(faust.App):
     def belong_to(self, owner: Owner, fatal: Callable[[BaseException], None]) -> None:
         """Have `owner` told of every rebalance; must be called before the app starts."""
         tables = cast("JournalTables", self.tables)
-        tables.owner, tables.fatal = owner, fatal
+        tables.owner, tables.fatal, tables.settled = owner, fatal, self._settle
         self.journal.fatal = fatal
-        self.on_partitions_revoked.connect(lambda *_, **__: owner.lose(), weak=False)
+
+        async def lose(*_: Any, **__: Any) -> None:
+            self.settled = False
+            await owner.lose()
+
+        self.on_partitions_revoked.connect(lose, weak=False)
+
+    def unready(self) -> str | None:
+        """Return what the worker waits for before it does its work, None when it does (`streams.status.Unready`)."""
+        return None if self.settled else "partitions to be assigned, and their journal to be read"
+
+    def _settle(self, partitions: int | None) -> None:
+        """Note that so many partitions flow now; None while they change hands."""
+        self.settled = partitions is not None
+        if partitions is not None:
+            self.observer.assigned(partitions)
 
     def source(self, topic: Topic) -> TopicT:
         """Return the Faust topic of a turn topic, its records as they are on the wire."""

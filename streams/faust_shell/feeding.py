@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from streams.faust_shell.base import JournalApp
+from streams.faust_shell.observer import WorkerObserver
 from streams.faust_shell.watchdog import Watchdog
 from streams.ports import Fatal
 from streams.sources import Source
@@ -27,13 +28,23 @@ class Worker(Protocol):
         """Take a record; its `ack` is called when it need not come again."""
 
 
-def feed(app: JournalApp, worker: Worker, fatal: Fatal, *, patient: Topic, urgent: Sequence[Topic]) -> None:
+def feed(
+    app: JournalApp,
+    worker: Worker,
+    fatal: Fatal,
+    *,
+    patient: Topic,
+    urgent: Sequence[Topic],
+    observer: WorkerObserver | None = None,
+) -> None:
     """Give `app` one agent for each topic.
 
     Records of the `patient` topic wait in Kafka while the worker is full. Those of the `urgent` ones never do: the work
     that makes a worker full may be waiting for them.
     """
-    app.task(Watchdog(app, app.connection, fatal).run)
+    app.task(Watchdog(app, app.connection, fatal, observer).run)
+    if observer is not None:
+        app.observer = observer
 
     async def wait_for_room() -> None:
         # A rebalance ends the wait too: what was read must be acknowledged before partitions can move.

@@ -61,6 +61,7 @@ class JournalRecovery(Recovery):
         self.tables.on_actives_ready()
         self.tables.on_standbys_ready()
         app.on_rebalance_end()
+        tables.settled(len({tp for tp in assignment if self._is_changelog_tp(tp)}))
 
 
 class JournalTables(TableManager):
@@ -69,6 +70,8 @@ class JournalTables(TableManager):
     #: Set by the app's builder before the app starts.
     owner: Owner
     fatal: Callable[[BaseException], None]
+    #: Told how many partitions flow, None when they begin to change hands.
+    settled: Callable[[int | None], None]
 
     @property
     def recovery(self) -> Recovery:
@@ -81,6 +84,7 @@ class JournalTables(TableManager):
         self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
     ) -> None:
         """Claim every assigned journal partition, then let Faust recover it from its beginning."""
+        self.settled(None)
         await self.owner.lose()
         for table in self.values():
             journal = cast("JournalTable", table)

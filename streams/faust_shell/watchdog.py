@@ -13,6 +13,7 @@ from typing import Any
 
 from aiokafka.errors import KafkaError
 
+from streams.faust_shell.observer import WorkerObserver
 from streams.ports import Fatal
 from topics.connection import Connection
 
@@ -50,8 +51,17 @@ class Standstill:
 class Watchdog:
     """Watches the consumer of one Faust app."""
 
-    def __init__(self, app: Any, connection: Connection, fatal: Fatal, *, check_s: float = CHECK_S) -> None:
+    def __init__(
+        self,
+        app: Any,
+        connection: Connection,
+        fatal: Fatal,
+        observer: WorkerObserver | None = None,
+        *,
+        check_s: float = CHECK_S,
+    ) -> None:
         self._app = app
+        self._observer = observer or WorkerObserver()
         self._connection = connection
         self._fatal = fatal
         self._check_s = check_s
@@ -70,23 +80,25 @@ class Watchdog:
                     self._standstill.look({}, {}, time.monotonic())
 
     async def _check(self, onlooker: Any) -> None:
-        places = [] if self._app.rebalancing or self._app.in_recovery else self._watched()
+        settling = self._app.rebalancing or self._app.in_recovery
+        places = [] if settling else self._read()
         ends = await onlooker.end_offsets(places) if places else {}
-        positions = {tp: await self._app.consumer.position(tp) for tp in places}
+        positions = {tp: at for tp in places if (at := await self._app.consumer.position(tp)) is not None}
+        self._observer.lag({_place(tp): max(0, ends[tp] - at) for tp, at in positions.items() if tp in ends})
+        # Whose queue is full is not fetched, and has a reason to stand still.
+        waiting = self._app.consumer._buffered_partitions  # noqa: SLF001 - Faust has no other word for it
         still = self._standstill.look(
-            {_place(tp): at for tp, at in positions.items() if at is not None},
+            {_place(tp): at for tp, at in positions.items() if tp not in waiting},
             {_place(tp): end for tp, end in ends.items()},
             time.monotonic(),
         )
         if still is not None:
             self._fatal(ConsumerStalledError("{}[{}] has more, and nothing of it is fetched".format(*still)))
 
-    def _watched(self) -> list[Any]:
-        """Return the assigned partitions that should be fetched: no journals, and none whose queue is full."""
-        consumer = self._app.consumer
-        waiting = consumer._buffered_partitions  # noqa: SLF001 - Faust has no other word for it
+    def _read(self) -> list[Any]:
+        """Return the assigned partitions that are read all the time: no journals."""
         journals = self._app.tables.changelog_topics
-        return [tp for tp in consumer.assignment() if tp.topic not in journals and tp not in waiting]
+        return [tp for tp in self._app.consumer.assignment() if tp.topic not in journals]
 
 
 def _place(tp: Any) -> Place:

@@ -91,11 +91,13 @@ class Started(Entry):
 
     `chain` names the controls (name@version) that are active then. `rules` says that tool calls are subject to rules,
     `carry` that each step's answer is judged together with those before it. `persona` is the agent, if it is a declared
-    one.
+    one. `told` counts the newest messages of the thread that the model is told of.
     """
 
     name = "started"
-    fields_since: ClassVar[dict[str, int]] = dict.fromkeys(("governance", "rules", "post", "carry", "persona"), 2)
+    fields_since: ClassVar[dict[str, int]] = dict.fromkeys(
+        ("governance", "rules", "post", "carry", "persona", "told"), 2
+    )
     pre: bool = False
     input: bool = False
     chain: tuple[str, ...] = ()
@@ -104,6 +106,7 @@ class Started(Entry):
     post: bool = False
     carry: bool = False
     persona: Persona | None = None
+    told: int = 0
 
 
 class PreProcessed(Entry):

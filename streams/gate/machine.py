@@ -108,7 +108,8 @@ def decide(
         after = turn
         for n, entry in enumerate(made, turn.n):
             after = evolve(after, JournalRecord(n, now, -1, entry))
-        if after.step != turn.step and (end := steps.cannot_begin(after, policy, afford=afford)) is not None:
+        begins = after.step != turn.step or (after.step == 0 and after.phase is Phase.MODEL)
+        if begins and (end := steps.cannot_begin(turn, after, policy, afford=afford)) is not None:
             # In place of what led there: the step's prompt must not go out, not even to be cancelled.
             made = (end,)
     return with_spending(turn, event, made)
@@ -117,7 +118,7 @@ def decide(
 def _may_begin_step(entry: AnyEntry) -> bool:
     if isinstance(entry, entries.Llm | entries.OutputProcessed):
         return bool(entry.calls)
-    return isinstance(entry, entries.CallsGoverned | entries.ToolsReturned)
+    return isinstance(entry, entries.Started | entries.PreProcessed | entries.CallsGoverned | entries.ToolsReturned)
 
 
 def _decide(  # noqa: C901, PLR0911, PLR0912 - one row for each event
@@ -183,6 +184,7 @@ def _started(turn: Turn, policy: Policy) -> AnyEntry:
         carry=policy.carry and policy.mode != "live",
         chain=policy.chain,
         persona=persona,
+        told=len(turn.history),
     )
 
 

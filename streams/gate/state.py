@@ -103,13 +103,15 @@ class Answer(Copied):
 class Attempts:
     """How the current step's model calls went: `tries` of the model asked now, `fallbacks` taken from the list so far.
 
-    `model` is the fallback asked now, None for the first choice; `retry_at` when a waiting attempt begins.
+    `model` is the fallback asked now, None for the first choice; `retry_at` when a waiting attempt begins. `interruptions`
+    counts calls that were made again because their runner went away.
     """
 
     tries: int = 0
     fallbacks: int = 0
     model: str | None = None
     retry_at: float | None = None
+    interruptions: int = 0
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,11 @@ class Limits:
             bucket.streams -= 1
             self._open -= 1
 
+    @property
+    def open_streams(self) -> int:
+        """How many streams are open."""
+        return self._open
+
     def _bucket(self, name: str) -> _Bucket:
         found = self._buckets.get(name)
         if found is None:

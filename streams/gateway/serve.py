@@ -26,7 +26,9 @@ from streams.gateway.models import listed_models, usable_params
 from streams.gateway.pulse import Meter
 from streams.gateway.traces import Traces
 from streams.gateway.watching import watching
+from streams.metrics import GatewayMetrics
 from streams.settings import Settings, SettingsError
+from streams.status import serve_status
 from topics.client import TurnClient
 from topics.names import Names
 
@@ -172,6 +174,14 @@ async def run(settings: Settings, bootstrap: str, told: asyncio.Event) -> None:
     )
     async with gateway(settings, bootstrap, server.drop, manifest) as parts:
         server.config.app = application(parts)
+        status = serve_status(settings.metrics_port, GatewayMetrics(lambda: parts.limits.open_streams))
+        status.ready_when(
+            lambda: (
+                None
+                if server.started and parts.hub.reading
+                else "the port to be listened on, and the broker to be read"
+            )
+        )
         with _listening(settings.gateway_host, settings.gateway_port) as listening:
             serving = asyncio.create_task(server.serve([listening]))
             waiting = asyncio.create_task(told.wait())

@@ -21,6 +21,7 @@ from streams.process import die, run_until_stopped, unique, worker_name
 from streams.runner.loop import Ports
 from streams.runner.models import ModelRunner
 from streams.settings import Settings, provider_key
+from streams.status import serve_status
 from topics import names
 from topics.admin import TopicAdmin
 from topics.names import Names
@@ -42,7 +43,7 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
     metrics = ModelMetrics()
     router = model_router(settings, metrics)
     try:
-        metrics.serve(settings.metrics_port)
+        status = serve_status(settings.metrics_port, metrics)
         partitions = await TopicAdmin(connection, topic_names).require()
         idempotent = await takes_idempotent_producers(connection)
         app = JournalApp(
@@ -67,7 +68,8 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
             unique=unique,
         )
         app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS])
+        feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS], observer=metrics)
+        status.ready_when(app.unready)
         await run_until_stopped(app, runner.partitions.lose)
     finally:
         await router.close()

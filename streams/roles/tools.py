@@ -15,6 +15,7 @@ from streams.runner.loop import Ports
 from streams.runner.tools import ToolRunner
 from streams.runner.worker import RunnerSettings
 from streams.settings import Settings
+from streams.status import serve_status
 from streams.tools.processes import NoToolsError, ToolProcesses
 from topics import names
 from topics.admin import TopicAdmin
@@ -48,7 +49,7 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
     try:
         partitions = await TopicAdmin(connection, topic_names).require()
         metrics = ToolMetrics()
-        metrics.serve(settings.metrics_port)
+        status = serve_status(settings.metrics_port, metrics)
         idempotent = await takes_idempotent_producers(connection)
         app = JournalApp(
             AppSettings(connection, topic_names, partitions, "tools", settings.session_timeout_s, idempotent)
@@ -64,7 +65,8 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
             unique=unique,
         )
         app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.TOOL_CALLS, urgent=[names.CANCELS])
+        feed(app, runner, die, patient=names.TOOL_CALLS, urgent=[names.CANCELS], observer=metrics)
+        status.ready_when(app.unready)
         await run_until_stopped(app, runner.partitions.lose)
     finally:
         await tools.stop()

@@ -21,6 +21,7 @@ from streams.metrics import Metrics
 from streams.policies import with_chains
 from streams.process import die, run_until_stopped, unique, worker_name
 from streams.settings import Settings
+from streams.status import serve_status
 from streams.turns.desk import DeskSettings
 from streams.turns.loop import Ports
 from streams.turns.meter import UsageMeter
@@ -54,7 +55,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         manifest = chains.manifest
         partitions = await TopicAdmin(connection, topic_names).require()
         metrics = Metrics()
-        metrics.serve(settings.metrics_port)
+        status = serve_status(settings.metrics_port, metrics)
         metrics.ungated(not manifest.output)
         if not manifest.output:
             log.warning("no output processor is declared: answers are released as they come, unjudged")
@@ -94,7 +95,8 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
             unique=unique,
         )
         app.belong_to(worker.partitions, die)
-        feed(app, worker, die, patient=names.REQUESTS, urgent=[names.FRAMES, names.TOOL_RESULTS])
+        feed(app, worker, die, patient=names.REQUESTS, urgent=[names.FRAMES, names.TOOL_RESULTS], observer=metrics)
+        status.ready_when(app.unready)
         async with usage_followed(meter, connection, topic_names, partitions, metrics):
             await run_until_stopped(app, worker.partitions.lose)
     finally:

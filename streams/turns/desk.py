@@ -44,13 +44,15 @@ class DeskSettings:
     """What a desk needs to know beside the turns' policy. Times in seconds, sizes in bytes.
 
     `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
-    `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room.
+    `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room, and
+    `max_user_bytes` what a request says of its user, which goes along with each tool call.
     """
 
     partitions: int
     on_busy: OnBusy = "queue"
     max_thread_turns: int = 100
     max_request_bytes: int = 768 * 1024
+    max_user_bytes: int = 512 * 1024
     max_frame_bytes: int = 900 * 1024
     threads: ThreadSettings = field(default_factory=ThreadSettings)
     idempotency_window_s: float = 24 * 3600.0
@@ -150,12 +152,13 @@ class Desk:
             self._remember(turn, plan)
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
+        plan.trims += self.threads.outgrown(busy=self._threads)
         return plan
 
     def _replay(self, key: TurnKey, records: Sequence[JournalRecord], plan: Plan) -> Turn:
         confirmed = max(record.confirmed for record in records)
         try:
-            turn = self._told(machine.begin(records[0]))
+            turn = self._told(machine.begin(records[0]), records)
             owed: list[Outgoing] = []
             for record in records[1:]:
                 if record.n > confirmed:
@@ -236,7 +239,7 @@ class Desk:
         old = [key for key, done in self.done.items() if done.at < limit]
         for key in old:
             del self.done[key]
-        return [*map(str, old), *self.threads.expired(now)]
+        return [*map(str, old), *self.threads.expired(now, busy=self._threads)]
 
     def work(self, key: TurnKey) -> Work | None:
         """Return the chain run that a turn waits for, if it is open and waits for one."""
@@ -312,6 +315,10 @@ class Desk:
         if source.written_at is not None and source.written_at < now - window_s:
             reason = f"the request is older than {window_s:.0f} s, and its turn may be over: send it as a new turn"
             self._refuse_request(source, "ExpiredRequestError", reason, now, plan)
+            return
+        if request.user is not None and len(request.user.model_dump_json().encode()) > self.settings.max_user_bytes:
+            reason = f"the request's user takes over {self.settings.max_user_bytes} bytes: say less of them"
+            self._refuse_request(source, "RecordTooLargeError", reason, now, plan)
             return
         self._submit(request, source, now, plan)
 
@@ -390,18 +397,26 @@ class Desk:
                 self._meter.note(before, turn, effects, now)
             self.turns[key] = turn
             self._remember(turn, plan)
+            if turn.over:
+                # Perhaps because an entry was too large, and a failure took its place: what followed from it does not.
+                break
         if turn.phase is Phase.CLOSED:
             self._close(turn, now, plan)
 
-    def _told(self, turn: Turn) -> Turn:
-        """Return `turn` with what its model is told of the thread. The same whenever it is asked: it is alone there.
+    def _told(self, turn: Turn, records: Iterable[JournalRecord] = ()) -> Turn:
+        """Return `turn` with what its model is told of the thread: the same for one whose `records` say it has begun.
 
         Also with when its user's turns before it were, as far as they are known now: for pre-processors, whose word is
         journaled.
         """
         if self._meter is not None and self._meter.counts_turns:
             turn = turn.with_(recent=self._recent(turn, self._meter))
-        return turn if turn.stateless else turn.with_(history=self.threads.history(turn.key, turn.request.agent))
+        if turn.stateless:
+            return turn
+        for record in records:
+            if isinstance(record.entry, entries.Started):
+                return turn.with_(history=self.threads.newest(turn.key, record.entry.told))
+        return turn.with_(history=self.threads.history(turn.key, turn.request.agent))
 
     def _recent(self, turn: Turn, meter: UsageMeter) -> tuple[float, ...]:
         seen = dict(meter.recent(turn))
@@ -411,9 +426,7 @@ class Desk:
 
     def _remember(self, turn: Turn, plan: Plan) -> None:
         if turn.phase is Phase.ENDED:
-            rows, trims = self.threads.remember(turn)
-            plan.remember += rows
-            plan.trims += trims
+            plan.remember += self.threads.remember(turn)
 
     def _scan(self, key: TurnKey) -> AnswerScan | None:
         if self._open_scanner is None:
@@ -440,6 +453,7 @@ class Desk:
         partition, offset = turn.closed_at or (turn.partition, -1)
         self.done[key] = Done(turn.outcome or "", partition, offset, now)
         plan.closed.append(key)
+        plan.trims += self.threads.trimmed(key.thread)
         if key in self._asked_again:
             del self._asked_again[key]
             plan.repeats.append((key, self.done[key]))

@@ -34,6 +34,7 @@ from streams.turns.inputs import Input, News
 from streams.turns.observer import Observer
 from streams.turns.publisher import Publisher
 from streams.turns.repeater import Repeater
+from streams.turns.timing import Timing
 from topics import names
 from topics.ids import TurnKey
 from topics.names import Names
@@ -68,6 +69,7 @@ class PartitionLoop:
         self._dead_letters = DeadLetterBox(ports.producer, ports.names, ports.worker, ports.clock)
         self._publisher = Publisher(desk.partition, ports.names, ports.producer, self._confirmed)
         self._repeater = Repeater(desk.partition, ports.names, ports.producer, ports.reader)
+        self._timing = Timing(desk, ports.observer, ports.clock)
         self._inbox: Inbox[Input] = Inbox()
         self._expiry_due = False
         self._ticked = False
@@ -97,9 +99,11 @@ class PartitionLoop:
         self._tasks = []
         self._inbox.close()
         await self._chores.stop()
+        self._ports.observer.lost(self.desk.partition)
 
     async def deliver(self, source: Source) -> None:
         """Add a source record to the inbox; waits while the inbox is full."""
+        self._timing.read()
         await self._inbox.deliver(source, source.size)
         if source.topic is names.REQUESTS:
             self.requests_waiting += 1
@@ -124,12 +128,16 @@ class PartitionLoop:
 
     async def _apply(self, batch: Sequence[Input]) -> None:
         sources = [item for item in batch if isinstance(item, Source)]
-        plan = self.desk.take(batch, round(self._ports.clock(), 3))  # 1
+        began = self._ports.clock()
+        self._timing.taken(began)
+        plan = self.desk.take(batch, round(began, 3))  # 1
         self.requests_waiting -= sum(source.topic is names.REQUESTS for source in sources)
         self._ticked = False
         rows = [Row(str(key), record.n, record.encode()) for key, record in plan.journal]
         await self._journal.append([*rows, *plan.remember])  # 2
+        self._timing.journaled(began)
         await self._dead_letters.put(plan.refused)  # 3
+        self._timing.put(plan)
         self._publisher.put(plan.outgoing)  # 4
         for source in sources:  # 5
             source.ack()
@@ -168,6 +176,7 @@ class PartitionLoop:
                 # This process stood still; what was written meanwhile is still to be read.
                 listening_since = now
             last = now
+            self._timing.count_held(now)
             if not self._ticked:  # those from before are still to be taken in
                 for tick in self.desk.overdue(now, listening_since):
                     self._inbox.put(tick)
@@ -180,6 +189,7 @@ class PartitionLoop:
 
     def _confirmed(self, key: TurnKey, n: int, terminal_offset: int | None) -> None:
         self.desk.confirmed(key, n)
+        self._timing.confirmed(key, n)
         if terminal_offset is not None:
             self.tell(key, events.Published(n, terminal_offset))
 

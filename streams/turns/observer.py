@@ -16,3 +16,18 @@ class Observer:
 
     def waiting(self, partition: int, sources: int, effects: int) -> None:
         """In the partition, `sources` inputs are read and not journaled, and `effects` records not yet published."""
+
+    def journaled(self, seconds: float) -> None:
+        """An append to the journal was durable after so long."""
+
+    def released(self, seconds: float) -> None:
+        """The broker has released text or an ending, so long after the record that caused it was read."""
+
+    def first_release(self, seconds: float) -> None:
+        """A turn's first text is on its way, so long after the turn was taken in."""
+
+    def held(self, partition: int, characters: int, oldest_s: float) -> None:
+        """Readers lack `characters` of the partition's open answers, and its oldest turn is `oldest_s` seconds old."""
+
+    def lost(self, partition: int) -> None:
+        """The partition is no longer this worker's."""

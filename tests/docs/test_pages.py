@@ -13,7 +13,7 @@ from tests.docs.markdown import PAGES, ROOT, codes, prose, sections
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _ERROR = re.compile(r"\b[A-Z]\w+Error\b")
 _VARIABLE = re.compile(rf"\b{PREFIX}[A-Z_]+[A-Z]\b")
-_SOURCE = re.compile(r"\b(?:bench|docs|examples|processors|streams|tests|topics)/[\w./-]*")
+_SOURCE = re.compile(r"\b(?:bench|deploy|docs|helm|examples|processors|streams|tests|topics)/[\w./-]*")
 
 #: Errors that pages name and that are others': a provider's, in an example.
 FOREIGN_ERRORS = frozenset({"RateLimitError"})

@@ -213,6 +213,7 @@ def test_limits_are_those_of_the_desks() -> None:
     text = " ".join(SECTIONS["Rules for every record"].lines)
     for what, size in (
         ("for a request", settings.max_request_bytes),
+        ("for a user", settings.max_user_bytes),
         ("for a prompt", policy.max_prompt_bytes),
         ("for a model frame", settings.max_frame_bytes),
         ("of JSON", policy.max_record_bytes),

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import socket
+from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
 
-from processors.outcomes import Proceeded, Report
+from processors.outcomes import Blocked, Proceeded, Report
 from streams.gate import events
 from streams.gate.policy import Policy
-from streams.metrics import Metrics, MetricsPortError, ModelMetrics, ToolMetrics
-from streams.settings import SettingsError
+from streams.metric_list import BY_NAME, METRICS
+from streams.metrics import GatewayMetrics, Metrics, ModelMetrics, RoleMetrics, ToolMetrics
 from streams.turns.inputs import News
 from tests.streams.turns.desks import NOW, a_desk, frame_source, key, source
 from tests.streams.turns.simulation import cancel, turn
 from topics.content import TextPart
 
 
-def value(metrics: Metrics | ModelMetrics, name: str, **labels: str) -> float | None:
+def value(metrics: RoleMetrics, name: str, **labels: str) -> float | None:
     """Return a sample."""
     return metrics.registry.get_sample_value(name, labels)
 
@@ -88,26 +88,67 @@ def test_registries_are_apart() -> None:
     assert value(other, "turngate_ungated") == 0
 
 
-def test_without_a_port_nothing_is_served() -> None:
-    """Serving is the operator's choice."""
-    Metrics().serve(None)
+def test_where_turns_fail_is_counted() -> None:
+    """By error, phase and processor; and what was spent until then."""
+    metrics, desk = Metrics(), a_desk(Policy(has_pre=True))
+    metrics.applied(desk.take([source(turn())], NOW), 1)
+    blocked = Blocked("bouncer", "No.")
+    metrics.applied(desk.take([News(key(), events.PreDone(blocked))], NOW), 0)
+    assert value(metrics, "turngate_refusals_total", outcome="blocked", processor="bouncer") == 1
+    assert value(metrics, "turngate_turns_total", outcome="blocked") == 1
 
 
-def test_a_port_that_is_taken_is_named() -> None:
-    """It is a mistake in the settings, and said like one: with the setting, the port, and what to do."""
-    with socket.socket() as taken:
-        taken.bind(("", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(MetricsPortError, match=rf"TURNGATE_METRICS_PORT.* {port} .*another port") as caught:
-            Metrics().serve(port)
-    assert isinstance(caught.value, SettingsError)
+def test_what_partitions_hold_is_shown_until_they_move_away() -> None:
+    """A figure of a partition that another worker owns would be counted twice."""
+    metrics = Metrics()
+    metrics.open_turns(3, 1)
+    metrics.held(3, 120, 4.5)
+    assert value(metrics, "turngate_held_characters", partition="3") == 120
+    assert value(metrics, "turngate_oldest_turn_seconds", partition="3") == 4.5
+    metrics.lost(3)
+    metrics.lost(3)
+    assert value(metrics, "turngate_held_characters", partition="3") is None
+    assert value(metrics, "turngate_open_turns", partition="3") is None
 
 
-def test_a_port_beyond_the_last_is_named() -> None:
-    """The second worker of a pipeline listens one port further on."""
-    with pytest.raises(MetricsPortError, match="65536"):
-        Metrics().serve(65536)
+def test_how_far_behind_a_worker_is_is_shown_for_what_it_reads() -> None:
+    """What it read before and reads no more is gone."""
+    metrics = ToolMetrics()
+    metrics.assigned(2)
+    metrics.lag({("p.tool-calls", 0): 7})
+    assert value(metrics, "turngate_lag_records", topic="p.tool-calls", partition="0") == 7
+    metrics.lag({("p.tool-calls", 1): 0})
+    assert value(metrics, "turngate_lag_records", topic="p.tool-calls", partition="0") is None
+    assert value(metrics, "turngate_owned_partitions") == 2
+    assert value(metrics, "turngate_rebalances_total") == 1
+
+
+def everything() -> dict[str, RoleMetrics]:
+    """Return the metrics of every role."""
+    return {"turns": Metrics(), "models": ModelMetrics(), "tools": ToolMetrics(), "gateway": GatewayMetrics(lambda: 0)}
+
+
+def test_each_role_has_the_metrics_that_the_list_says() -> None:
+    """All of them, with their labels and their meaning, and no other."""
+    for role, metrics in everything().items():
+        collectors: dict[Any, list[str]] = dict(metrics.registry._collector_to_names)
+        made = {
+            name: (collector._type, tuple(collector._labelnames), collector._documentation)
+            for collector, names in collectors.items()
+            for name in names
+            if name in BY_NAME
+        }
+        listed = [metric for metric in METRICS if role in metric.roles]
+        assert made == {metric.name: (metric.kind, metric.labels, metric.meaning) for metric in listed}
+
+
+def test_a_metric_that_is_not_listed_is_not_made() -> None:
+    """Nor one of another role or kind."""
+    metrics = ToolMetrics()
+    with pytest.raises(KeyError):
+        metrics.gauge("turngate_new")
+    with pytest.raises(ValueError, match="turngate_turns_total is a counter of turns"):
+        metrics.counter("turngate_turns_total")
 
 
 def test_what_becomes_of_a_provider_s_calls_is_counted() -> None:

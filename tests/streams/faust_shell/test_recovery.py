@@ -43,6 +43,7 @@ class Stage:
             fatal=self.fatal.append,
             on_actives_ready=lambda: None,
             on_standbys_ready=lambda: None,
+            settled=lambda partitions: self._note(f"settled: {partitions}"),
         )
 
     def _note(self, what: str) -> None:
@@ -112,6 +113,7 @@ async def test_turns_are_restored_before_the_seek_and_the_flow_is_opened_last() 
         "let flow",
         "start fetcher",
         "end rebalance",
+        "settled: 1",
     ]
 
 
@@ -166,6 +168,7 @@ async def rebalance(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Any:
     tables.data = {"journal": Journal(stage)}
     tables._recovery = SimpleNamespace(active_offsets={TP(JOURNAL, 1): 55})
     tables.owner, tables.fatal = stage, stage.fatal.append
+    tables.settled = lambda partitions: stage.trace.append(f"settled: {partitions}")
     await JournalTables.on_rebalance(tables, ASSIGNED, set(), ASSIGNED, 7)
     return tables
 
@@ -176,7 +179,7 @@ async def test_a_rebalance_loses_then_claims_the_journals_partitions_then_recove
     """Source topics have no claim; the journal is read from its beginning."""
     stage = Stage()
     tables = await rebalance(stage, monkeypatch)
-    assert stage.trace == ["lose", "own [1]", "claim [1]", "recover"]
+    assert stage.trace == ["settled: None", "lose", "own [1]", "claim [1]", "recover"]
     assert tables._recovery.active_offsets == {}
 
 

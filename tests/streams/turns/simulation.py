@@ -177,10 +177,6 @@ def _fields(item: Scripted) -> Mapping[str, Any]:
     return {"text": item} if isinstance(item, str) else item
 
 
-#: Stands for the turns of which nothing is released yet.
-_NOBODY = TurnView(TurnKey("", "", ""))
-
-
 class World:
     """What outlives any worker."""
 
@@ -208,7 +204,9 @@ class World:
 
     def wait(self) -> bool:
         """Let a second pass, if somebody waits for something and has not waited too long."""
-        if self._waited_s >= self.scenario.patience_s or all(view.closed for view in self.views() or [_NOBODY]):
+        over = {view.turn for view in self.views() if view.closed}
+        asked = {said.record.turn for said in self.scenario.said if isinstance(said.record, TurnRequest)}
+        if self._waited_s >= self.scenario.patience_s or asked <= over:
             return False
         self._waited_s += 1
         jump(1.0)
