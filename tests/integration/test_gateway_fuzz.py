@@ -87,6 +87,14 @@ def ended(url: str) -> str:
     return turn
 
 
+def sensible(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a chat request with a message that can be answered, and without parameters that nobody allows."""
+    kept = ("model", "stream", "stream_options", "tools", "user")
+    fields = {name: value for name, value in body.items() if name in kept}
+    said = body.get("messages")
+    return fields | {"messages": [*(said if isinstance(said, list) else ()), {"role": "user", "content": "hi"}]}
+
+
 def test_every_operation_is_tried(url: str) -> None:
     """A new one has to be added here."""
     paths = httpx.get(f"{url}/openapi.json").json()["paths"]
@@ -121,6 +129,8 @@ def test_no_request_finds_a_fault(url: str, ended: str, path: str, method: str, 
     def attempt(case: Any, *, known: bool) -> None:
         if "{turn_id}" in path and known:
             case.path_parameters = {**(case.path_parameters or {}), "turn_id": ended}
+        if path.endswith("/completions") and known and isinstance(case.body, dict):
+            case.body = sensible(case.body)
         try:
             response = case.call(timeout=PATIENCE_S if path.endswith("/events") else 30)
         except Exception as error:
