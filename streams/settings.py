@@ -50,6 +50,10 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
     partitions: PositiveInt = Field(default=4, description="partitions that `topics create` gives to the turn topics")
     replication: PositiveInt = Field(default=1, description="replicas that `topics create` gives to every topic")
     deps: str | None = Field(default=None, description="the operator's processors, as module:attribute of a Deps")
+    processors: tuple[str, ...] = Field(
+        default=(),
+        description="code that can be deployed beside it: module:attribute of processors, factories or lists",
+    )
     processor_workers: PositiveInt = Field(default=2, description="processes that run processors, per turn worker")
     voice_channels: tuple[str, ...] = Field(
         default=("voice", "phone"), description="channels where a skipped pre-processor blocks with a spoken sentence"

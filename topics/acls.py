@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from topics.names import (
+    AUDIT,
     CANCELS,
     DEAD_LETTERS,
     DECISIONS,
@@ -59,7 +60,7 @@ READS: Mapping[AclRole, tuple[Topic, ...]] = {
     "callers": (RELEASED_FRAMES,),
     "gateway": (RELEASED_FRAMES, USAGE, DECISIONS),
     "readers": (RELEASED_FRAMES,),
-    "operator": (USAGE, DECISIONS, DEPLOYMENTS, WORKERS, DEAD_LETTERS),
+    "operator": (USAGE, DECISIONS, DEPLOYMENTS, AUDIT, WORKERS, DEAD_LETTERS),
 }
 _JOURNALS: Mapping[AclRole, JournalRole] = {"turns": "turns", "models": "models", "tools": "tools"}
 #: What `turngate dead-letters` looks at and sends again, on top of all else, for an operator who is to do that.

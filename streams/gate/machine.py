@@ -131,6 +131,8 @@ def _decide(  # noqa: C901, PLR0911, PLR0912 - one row for each event
     match event:
         case events.Start() if turn.phase is Phase.QUEUED:
             return (_started(turn, policy),)
+        case events.Rechain() if turn.begun:
+            return (_rechained(policy),)
         case events.GovernanceDone() if turn.phase is Phase.GOVERNANCE:
             return (judgements.governance_done(turn, event, policy, afford=afford),)
         case events.PreDone() if turn.phase is Phase.PRE:
@@ -185,6 +187,19 @@ def _started(turn: Turn, policy: Policy) -> AnyEntry:
         chain=policy.chain,
         persona=persona,
         told=len(turn.history),
+        pin=policy.pin,
+    )
+
+
+def _rechained(policy: Policy) -> AnyEntry:
+    return entries.Rechained(
+        governance=policy.has_governance,
+        pre=policy.has_pre,
+        input=policy.has_input,
+        rules=policy.has_rules,
+        post=policy.has_post,
+        chain=policy.chain,
+        pin=policy.pin,
     )
 
 
@@ -253,6 +268,9 @@ def evolve(turn: Turn, record: JournalRecord) -> Turn:  # noqa: C901, PLR0911, P
     match entry:
         case entries.Started():
             return _begin_with(turn.with_(begun=True, started=entry, progress_at=record.at, prompt=None), Phase.QUEUED)
+        case entries.Rechained():
+            pinned = {name: getattr(entry, name) for name in type(entry).model_fields}
+            return turn.with_(started=turn.started.model_copy(update=pinned), chain_changed=True)
         case entries.PreProcessed():  # and `Governed`, which is one too
             return _evolve_seen(turn, entry, record)
         case entries.InputProcessed():

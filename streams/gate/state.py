@@ -119,7 +119,8 @@ class Turn(Copied):
     """Everything about one turn that its journal, and that of its thread before it, says.
 
     `n` is the number of its next record, `confirmed` that of the last one whose effects are known to be published.
-    `begun` says that its thread was free for it, `started` is what was pinned then, `history` what the model is told of
+    `begun` says that its thread was free for it, `started` is what was pinned then, or since then because the pinned chains
+    are gone, which `chain_changed` says. `history` what the model is told of
     the thread before this turn, `recent` when its user's turns before it were, as far as that is known (epoch seconds).
     `terminal_n` is the record that decided the outcome. `settled` is the text of the steps before the current one,
     `carried` what the model wrote in them, where steps are judged together; `messages` is what they said and what their
@@ -134,6 +135,7 @@ class Turn(Copied):
     deadline_at: float
     readable: bool = True
     begun: bool = False
+    chain_changed: bool = False
     started: Started = field(default_factory=Started)
     history: tuple[Message, ...] = ()
     recent: tuple[float, ...] = ()

@@ -21,6 +21,7 @@ from streams.gate.work import Work, work_of
 from streams.journal.replay import Rows
 from streams.journal.writer import Row
 from streams.sources import Refused, Source
+from streams.turns.chain_table import ChainTable, TurnChains
 from streams.turns.inputs import Input, News
 from streams.turns.meter import UsageMeter
 from streams.turns.threads import Threads, ThreadSettings, Trim
@@ -100,21 +101,22 @@ class Plan:
 class Desk:
     """The turns of one partition.
 
-    `turns` are the open ones, `done` the closed ones that a late duplicate may still ask for. `open_scanner` gives what
-    follows an answer, where all of the output chain can scan. `meter` knows what was spent and how often was asked, where
-    budgets or processors need that; it is the worker's, and told what the turns here do.
+    `turns` are the open ones, `done` the closed ones that a late duplicate may still ask for. `chains` are the worker's:
+    which of them a turn runs through, it pins when it starts; a bare policy is that of the only ones. `meter` knows what
+    was spent and how often was asked, where budgets or processors need that; it is the worker's, and told what the turns
+    here do.
     """
 
     def __init__(
         self,
         partition: int,
-        policy: Policy,
+        chains: ChainTable | Policy,
         settings: DeskSettings,
         open_scanner: Callable[[], Scanner] | None = None,
         meter: UsageMeter | None = None,
     ) -> None:
         self.partition = partition
-        self.policy = policy
+        self.chains = chains if isinstance(chains, ChainTable) else ChainTable(TurnChains(chains, None, open_scanner))
         self.settings = settings
         self.turns: dict[TurnKey, Turn] = {}
         self.done: dict[TurnKey, Done] = {}
@@ -122,9 +124,13 @@ class Desk:
         self._asked_again: dict[TurnKey, None] = {}
         self._confirmed: dict[TurnKey, int] = {}
         self.threads = Threads(settings.threads)
-        self._open_scanner = open_scanner
         self._meter = meter
         self._scans: dict[TurnKey, AnswerScan] = {}
+
+    @property
+    def policy(self) -> Policy:
+        """What the operator decided, but for the chains: those are of each turn."""
+        return self.chains.usual.policy
 
     # -- recovery -----------------------------------------------------------------------------------------------------
 
@@ -176,14 +182,17 @@ class Desk:
     def startable(self) -> list[News]:
         """Return what is due after `restore`: the start of each thread's first turn, if it is still queued.
 
-        Also the ends that a crash cut off right after their turns were accepted: of requests that could not be read
-        (they fail when they are started), and of those that met a busy thread with `on_busy="reject"`.
+        And that a turn's pinned chains are gone from here. Also the ends that a crash cut off right after their turns were
+        accepted: of requests that could not be read (they fail when they are started), and of those that met a busy thread
+        with `on_busy="reject"`.
         """
         due: list[News] = []
         for queue in self._threads.values():
             busy = False
             for place, key in enumerate(queue):
                 turn = self.turns[key]
+                if self.chains.lacks(turn):
+                    due.append(News(key, events.Rechain()))
                 if turn.phase is Phase.QUEUED and (place == 0 or not turn.readable):
                     due.append(News(key, events.Start()))
                 elif turn.phase is Phase.QUEUED and busy and self.settings.on_busy == "reject":
@@ -227,7 +236,7 @@ class Desk:
         return [
             News(key, tick)
             for key, turn in self.turns.items()
-            if not turn.over and machine.wake_at(turn, self.policy, listening_since) <= now
+            if not turn.over and machine.wake_at(turn, self.chains.of(turn).policy, listening_since) <= now
         ]
 
     def expired(self, now: float) -> list[str]:
@@ -242,9 +251,11 @@ class Desk:
         return [*map(str, old), *self.threads.expired(now, busy=self._threads)]
 
     def work(self, key: TurnKey) -> Work | None:
-        """Return the chain run that a turn waits for, if it is open and waits for one."""
+        """Return the chain run that a turn waits for, if it is open and waits for one, and it is settled which chains."""
         turn = self.turns.get(key)
-        return work_of(turn, self.policy) if turn is not None else None
+        if turn is None or self.chains.lacks(turn):
+            return None
+        return work_of(turn, self.chains.of(turn).policy)
 
     # -- one input ----------------------------------------------------------------------------------------------------
 
@@ -387,7 +398,8 @@ class Desk:
         if isinstance(event, events.Start):
             turn = self._told(turn)
         afford = self._meter is None or self._meter.afford(turn, now)
-        for entry in machine.decide(turn, event, now, self.policy, self._scan(key), afford=afford):
+        chains = self.chains.of(turn)
+        for entry in machine.decide(turn, event, now, chains.policy, self._scan(key, chains), afford=afford):
             record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
             plan.journal.append((key, record))
             effects = effects_of(turn, record, self.policy.max_record_bytes)
@@ -428,10 +440,10 @@ class Desk:
         if turn.phase is Phase.ENDED:
             plan.remember += self.threads.remember(turn)
 
-    def _scan(self, key: TurnKey) -> AnswerScan | None:
-        if self._open_scanner is None:
+    def _scan(self, key: TurnKey, chains: TurnChains) -> AnswerScan | None:
+        if chains.open_scanner is None:
             return None
-        return self._scans.setdefault(key, AnswerScan(self._open_scanner))
+        return self._scans.setdefault(key, AnswerScan(chains.open_scanner))
 
     def _fitting(self, entry: entries.AnyEntry) -> entries.AnyEntry:
         """Return `entry`, or a failure in its place if it cannot be journaled in one record."""

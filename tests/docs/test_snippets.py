@@ -42,6 +42,15 @@ NOT_RUN_COMMANDS = {
     "helm ": "needs a cluster; tests/deploy/test_helm.py renders the chart",
     "kubectl ": "the same",
     "turngate up": "runs until it is stopped; tests/streams/cli/test_up.py runs it",
+    **dict.fromkeys(
+        (
+            "turngate processors push",
+            "turngate processors deploy",
+            "turngate processors list",
+            "turngate processors rollback",
+        ),
+        "needs a running pipeline; tests/integration/test_deployments.py runs it in one",
+    ),
     "turngate gateway": "runs until it is stopped; tests/integration/test_gateway.py has one",
     "turngate keys": "writes a file; tests/streams/cli/test_gateway_command.py runs it",
     "turngate processors check my_app": "checks an application of the reader's; tests/streams/cli/test_check.py runs it",

@@ -111,9 +111,9 @@ async def _check_deps(settings: Settings) -> bool:
 
     Return whether there are tools beside them.
     """
-    if settings.deps is None:
+    if settings.deps is None and not settings.processors:
         return False
-    chains = ProcessChainRunner(settings.deps, workers=1, paths=(Path.cwd(),))
+    chains = ProcessChainRunner(settings.deps, sources=settings.processors, workers=1, paths=(Path.cwd(),))
     await chains.start()
     try:
         return bool(chains.manifest.tools)
