@@ -38,7 +38,7 @@ NOT_RUN_COMMANDS = {
     "docker ": "needs an engine; tests/deploy/test_compose.py runs the commands of its containers",
     "export GRAFANA_PASSWORD": "is for those",
     "turngate keys create me": "writes a file; tests/deploy/test_compose.py makes a key so",
-    "pip install": "fetches packages; tests/packaging/test_install.py installs the wheel with each extra",
+    "pip install": "fetches packages; tests/architecture/test_wheel.py builds the wheel and looks into it",
     "helm ": "needs a cluster; tests/deploy/test_helm.py renders the chart",
     "kubectl ": "the same",
     "turngate up": "runs until it is stopped; tests/streams/cli/test_up.py runs it",

@@ -154,7 +154,10 @@ def programs(draw: st.DrawFn, output: st.SearchStrategy[list[Any]] = chains) -> 
     for name in names:
         delivery = draw(st.sampled_from(["stream", "stream", "final"]))
         message = draw(st.sampled_from(["hello", "what 5", "rude"]))
-        said.append(Said(turn(name, f"h{name}" if apart else "h", delivery=delivery, message=message)))
+        # Nothing but a tool that never answers takes as long as that.
+        limit = draw(st.sampled_from([None, None, 15]))
+        asked = turn(name, f"h{name}" if apart else "h", delivery=delivery, message=message, deadline_s=limit)
+        said.append(Said(asked))
         if draw(st.integers(0, 3)) == 0:
             said.append(Said(cancel(name, f"h{name}" if apart else "h"), frames=draw(st.integers(0, 12))))
     policy = Policy(
