@@ -14,6 +14,7 @@ from streams.gate.limits import calls_too_long, json_longer, prompt_too_long, to
 from streams.gate.policy import Policy
 from streams.gate.release import pieces, releasable
 from streams.gate.state import Phase, Turn
+from topics.records import Phase as PhaseName
 
 #: What blocks a turn whose tenant or user has no tokens left.
 BUDGET = "token-budget"
@@ -48,9 +49,10 @@ def _message_seen(
         return kind(metadata=metadata, blocked_by=outcome.processor, response=response, reports=outcome.reports)
     changed = outcome.message if outcome.message != turn.message else None
     if changed is not None:
-        too_long = prompt_too_long(turn, turn.with_(message=changed).base_prompt(), "pre", policy)
+        phase: PhaseName = "governance" if kind is entries.Governed else "pre"
+        too_long = prompt_too_long(turn, turn.with_(message=changed).base_prompt(), phase, policy)
         if too_long is not None:
-            return too_long
+            return too_long.model_copy(update={"reports": outcome.reports})
     return kind(message=changed, metadata=metadata, reports=outcome.reports)
 
 
@@ -63,9 +65,10 @@ def input_done(turn: Turn, event: events.InputDone, policy: Policy) -> AnyEntry:
     """Return what follows from what the input chain said."""
     match event.outcome:
         case Derived(prompt=prompt, reports=reports):
-            return prompt_too_long(turn, prompt, "input", policy) or entries.InputProcessed(
-                step=turn.step, prompt=prompt, reports=reports
-            )
+            too_long = prompt_too_long(turn, prompt, "input", policy)
+            if too_long is not None:
+                return too_long.model_copy(update={"reports": reports})
+            return entries.InputProcessed(step=turn.step, prompt=prompt, reports=reports)
         case Broken() as outcome:
             return broken("input", outcome)
 
@@ -97,12 +100,9 @@ def _prefix_done(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence
 def _settled(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence[AnyEntry]:
     match event.outcome:
         case Approved(text=output, tool_calls=tool_calls, reports=reports, refusal=refusal):
-            if len(output) > policy.max_answer_chars:
-                return (too_large("output", f"the processed answer has over {policy.max_answer_chars} characters"),)
-            if json_longer(refusal or "", policy.max_refusal_bytes):
-                return (too_large("output", f"the processed refusal has over {policy.max_refusal_bytes} bytes"),)
-            if calls_too_long(tool_calls, policy):
-                return (too_large("output", f"the processed tool calls have over {policy.max_tool_call_bytes} bytes"),)
+            too_much = _too_much(event.outcome, policy)
+            if too_much is not None:
+                return (too_large("output", too_much).model_copy(update={"reports": reports}),)
             calls = steps.to_run(turn, tool_calls, turn.answer.finish_reason)
             if calls and (too_many := steps.one_too_many(turn)) is not None:
                 return (too_many,)
@@ -126,6 +126,17 @@ def _settled(turn: Turn, event: events.PassDone, policy: Policy) -> Sequence[Any
             return (entries.OutputProcessed(step=turn.step, rejected=rejection, reports=reports),)
         case Broken() as outcome:
             return (broken("output", outcome),)
+
+
+def _too_much(approved: Approved, policy: Policy) -> str | None:
+    """Return what of a judged answer is more than the policy allows, None if nothing is."""
+    if len(approved.text) > policy.max_answer_chars:
+        return f"the processed answer has over {policy.max_answer_chars} characters"
+    if json_longer(approved.refusal or "", policy.max_refusal_bytes):
+        return f"the processed refusal has over {policy.max_refusal_bytes} bytes"
+    if calls_too_long(approved.tool_calls, policy):
+        return f"the processed tool calls have over {policy.max_tool_call_bytes} bytes"
+    return None
 
 
 def _tail(turn: Turn, output: str, *, goes_on: bool) -> str | None:

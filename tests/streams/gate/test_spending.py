@@ -13,7 +13,7 @@ from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from tests.streams.gate.play import KEY, START, Play, report
 from topics.content import Message, Prompt, TextPart, Usage, User
-from topics.records import BlockedFrame, FailedFrame, UsageRecord
+from topics.records import BlockedFrame, Decision, FailedFrame, UsageRecord
 
 USAGE = Usage(prompt_tokens=9, completion_tokens=1, total_tokens=10)
 TWICE = Usage(prompt_tokens=18, completion_tokens=2, total_tokens=20)
@@ -131,8 +131,36 @@ def test_a_prompt_that_became_too_long_is_paid_for() -> None:
     prompt = Prompt(messages=(Message(role="user", content="x" * 200),))
     play.happen(events.InputDone(0, Derived(prompt, reports=(PAID,))))
     assert [one.processor for one in costs(play)] == ["guard"]
-    assert [type(record.entry) for record in play.records[-2:]] == [entries.Spent, entries.Failed]
+    assert [type(record.entry) for record in play.records[-2:]] == [entries.Started, entries.Failed]
     assert play.of(FailedFrame)
+
+
+@pytest.mark.parametrize("phase", ["governance", "pre", "input", "output"])
+def test_who_made_too_much_is_in_the_decisions(phase: str) -> None:
+    """With what they said, in their phase, as if the turn had not failed over it."""
+    policy = Policy(
+        mode="whole" if phase == "output" else "live",
+        has_governance=phase == "governance",
+        has_pre=phase == "pre",
+        has_input=phase == "input",
+        max_prompt_bytes=1_000,
+        max_answer_chars=1_000,
+    )
+    play = Play(policy).start()
+    long = "x" * 2_000
+    match phase:
+        case "governance":
+            play.happen(events.GovernanceDone(Proceeded((TextPart(text=long),), reports=(PAID,))))
+        case "pre":
+            play.happen(events.PreDone(Proceeded((TextPart(text=long),), reports=(PAID,))))
+        case "input":
+            prompt = Prompt(messages=(Message(role="user", content=long),))
+            play.happen(events.InputDone(0, Derived(prompt, reports=(PAID,))))
+        case _:
+            play.text("short").finish().passed(Approved(long, reports=(PAID,)), final=True)
+    assert [(one.phase, one.processor) for one in play.of(Decision)] == [(phase, PAID.processor)]
+    assert [one.phase for one in play.of(FailedFrame)] == [phase]
+    assert [one.processor for one in costs(play)] == [PAID.processor]
 
 
 def test_after_the_end_nothing_is_added() -> None:
