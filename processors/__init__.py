@@ -33,6 +33,7 @@ from processors.declare import (
 from processors.deps import Deps, load_deps
 from processors.errors import (
     DeclarationError,
+    DeploymentError,
     DepsError,
     DepsImportError,
     MalformedVerdictError,
@@ -43,6 +44,7 @@ from processors.errors import (
     ToolArgumentsError,
     ToolResultError,
 )
+from processors.factories import processor_factory
 from processors.history import LastMessages, TokenLimit
 from processors.manifest import Manifest
 from processors.policy import FailurePolicy
@@ -60,6 +62,7 @@ __all__ = [
     "Declaration",
     "DeclarationError",
     "Deny",
+    "DeploymentError",
     "Deps",
     "DepsError",
     "DepsImportError",
@@ -104,6 +107,7 @@ __all__ = [
     "output_processor",
     "post_processor",
     "pre_processor",
+    "processor_factory",
     "spend",
     "tool",
     "tool_rule",

@@ -64,7 +64,8 @@ class Declaration:
     `timeout_s` is the limit of one run in seconds. `priority`, `on_failure` and `agents` (None is all) concern pre- and
     post-processors only, `incremental` and `scans` (it offers a scanner) output processors only. `linear_time` vouches for
     that scanner: it may run where nothing could interrupt it. What sees messages may ask for `recent_turns_s`: how far
-    back, in seconds, the turns go that its `TurnContext.recent_turns` holds.
+    back, in seconds, the turns go that its `TurnContext.recent_turns` holds. `digest` tells the code, and what it was
+    configured with, from other code of the same name and version.
     """
 
     kind: Kind | Deriving
@@ -79,11 +80,17 @@ class Declaration:
     scans: bool = False
     linear_time: bool = False
     recent_turns_s: float | None = None
+    digest: str = ""
 
     def __post_init__(self) -> None:
         problem = _problem(self)
         if problem is not None:
             raise DeclarationError(f"{LABELS.get(self.kind, self.kind)} {self.name!r}: {problem}")
+
+    @property
+    def ref(self) -> str:
+        """What the processor is called where versions of all kinds are listed: `kind/name@version`."""
+        return f"{self.kind}/{self.name}@{self.version}"
 
     def applies_to(self, agent: str) -> bool:
         """Tell whether the processor runs in turns of `agent`."""
@@ -115,6 +122,7 @@ class Processor(Declaration):
             scans=self.scans,
             linear_time=self.linear_time,
             recent_turns_s=self.recent_turns_s,
+            digest=self.digest,
         )
 
 

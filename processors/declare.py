@@ -11,7 +11,6 @@ A processor takes what its kind sees and, if it asks for a second argument, the 
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -34,6 +33,7 @@ from processors.declaration import (
     default_timeout,
     list_of,
 )
+from processors.digests import code_digest, source_digest
 from processors.errors import DeclarationError
 from processors.scanner import OpenScanner
 
@@ -67,7 +67,6 @@ __all__ = [
 
 _CARRIED = "__turngate_declaration__"
 _METHODS = ("process", "execute")
-_DIGEST_CHARS = 12
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -297,9 +296,10 @@ def described(
     return Processor(
         kind=kind,
         name=name,
-        version=version if version is not None else _digest(source),
+        version=version if version is not None else source_digest(source),
         is_async=_is_async(function),
         call=_normalised(function, f"{LABELS[kind]} {name!r}"),
+        digest=code_digest(source),
         **declared,
     )
 
@@ -339,12 +339,3 @@ def _normalised(function: Callable[..., Any], label: str) -> Callable[[Any, Any]
     if any(p.name == "context" for p in by_name):
         return lambda subject, context: function(subject, context=context)
     return lambda subject, _context: function(subject)
-
-
-def _digest(source: object) -> str:
-    """Return a short digest of the source of a function or class, "0" where there is none to read."""
-    try:
-        text = inspect.getsource(source)  # type: ignore[arg-type] # anything without a source raises
-    except (OSError, TypeError):
-        return "0"
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:_DIGEST_CHARS]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -121,6 +122,23 @@ class Deps:
             carry_across_steps=self.carry_across_steps,
         )
 
+    def having(self, members: Mapping[Kind, tuple[Processor, ...]]) -> Deps:
+        """Return this `Deps` with other members of each kind; all else is the same.
+
+        Raises:
+            RequiredControlError: a required control is not among them.
+        """
+        rules = (*members["governance"], *members["tool_rule"])
+        values = {list_of(kind): chain for kind, chain in members.items() if list_of(kind) != "governance"}
+        listed.required(self.required_controls, [member for kind in sorted(CONTROLS) for member in members[kind]])
+        other = copy(self)
+        by_priority = attrgetter("priority", "name")
+        for name, value in {**values, "governance": rules}.items():
+            ordered = sorted(value, key=by_priority) if name in ("pre_processors", "post_processors") else value
+            object.__setattr__(other, name, tuple(ordered))
+        object.__setattr__(other, "manifest", other._manifest())  # noqa: SLF001 - its own
+        return other
+
     def chain(self, kind: Kind) -> tuple[Processor, ...]:
         """Return the members of one kind, in the order they run in."""
         members: tuple[Processor, ...] = getattr(self, list_of(kind))
@@ -145,13 +163,7 @@ def load_deps(spec: str, *, paths: Sequence[str | Path] = ()) -> Deps:
         DepsImportError: the module cannot be imported, or has no such attribute, or the attribute is something else.
         DepsError: a list there is no chain of output processors.
     """
-    module_name, separator, attribute = spec.partition(":")
-    if not (module_name and separator and attribute):
-        raise DepsImportError(f"{spec!r} does not say where the Deps is: write module:attribute, e.g. my_app.gate:deps")
-    for path in reversed([str(path) for path in paths]):
-        if path not in sys.path:
-            sys.path.insert(0, path)
-    found = _attribute(_module(module_name, spec, paths), attribute, spec)
+    found = load_attribute(spec, paths=paths)
     if isinstance(found, Deps):
         return found
     if isinstance(found, list | tuple):
@@ -159,6 +171,21 @@ def load_deps(spec: str, *, paths: Sequence[str | Path] = ()) -> Deps:
     raise DepsImportError(
         f"{spec} is of type {type(found).__name__}: it must be a Deps(...), or a list of output processors"
     )
+
+
+def load_attribute(spec: str, *, paths: Sequence[str | Path] = ()) -> object:
+    """Return what `spec` names as `module:attribute`; `paths` are as for `load_deps`.
+
+    Raises:
+        DepsImportError: the module cannot be imported, or has no such attribute.
+    """
+    module_name, separator, attribute = spec.partition(":")
+    if not (module_name and separator and attribute):
+        raise DepsImportError(f"{spec!r} does not say where the Deps is: write module:attribute, e.g. my_app.gate:deps")
+    for path in reversed([str(path) for path in paths]):
+        if path not in sys.path:
+            sys.path.insert(0, path)
+    return _attribute(_module(module_name, spec, paths), attribute, spec)
 
 
 def _declarations(members: Iterable[Processor]) -> tuple[Declaration, ...]:

@@ -4,7 +4,8 @@
     ├── DeclarationError        a processor is declared with something it cannot have
     ├── DepsError               the operator's `Deps` cannot be used
     │   ├── DepsImportError       `module:attribute` leads to no `Deps`
-    │   └── RequiredControlError  a control that must be active is not
+    │   ├── RequiredControlError  a control that must be active is not
+    │   └── DeploymentError       what is deployed cannot be run
     ├── MalformedVerdictError   a processor answered with something that is no verdict (a TypeError too)
     ├── ProcessorTimeoutError   a processor ran longer than its limit
     ├── ProcessorCrashedError   a processor's process died while it ran
@@ -36,6 +37,10 @@ class DepsImportError(DepsError):
 
 class RequiredControlError(DepsError):
     """A name in `required_controls` belongs to no active input or output processor."""
+
+
+class DeploymentError(DepsError):
+    """What is deployed cannot be run, or may not be: says which processor, why, and what to do."""
 
 
 class MalformedVerdictError(ProcessorsError, TypeError):

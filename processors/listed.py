@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from processors.agents import Agent
 from processors.budgets import Budget
-from processors.declare import Deriving, Kind, Processor, as_deriving, as_processor, list_of
+from processors.declare import KINDS, Deriving, Kind, Processor, as_deriving, as_processor, list_of
 from processors.errors import DeclarationError, DepsError, RequiredControlError
 from processors.history import LastMessages, TokenLimit
 from processors.rules import as_rule
@@ -77,6 +77,24 @@ def derivation(history: object, prompt_builder: object) -> tuple[Processor, ...]
         except DeclarationError as error:
             raise DepsError(f"Deps: {error}") from error
     return tuple(found)
+
+
+def of_any_kind(given: object, source: str) -> Processor:
+    """Return the processor that `source` names, an object that says of which `kind` it is.
+
+    Raises:
+        DepsError: it is no processor.
+    """
+    kind = getattr(given, "kind", None)
+    if kind not in KINDS:
+        raise DepsError(
+            f"{source} is no processor: it must be a decorated function, a factory, an object with `kind`, `name` and "
+            "`process`, or a list of these"
+        )
+    try:
+        return as_processor(given, kind)
+    except DeclarationError as error:
+        raise DepsError(f"{source}: {error}") from error
 
 
 def one_of(name: str, given: object, choices: Sequence[str]) -> object:

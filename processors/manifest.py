@@ -46,6 +46,12 @@ class Manifest:
         members: tuple[Declaration, ...] = getattr(self, kind)
         return members
 
+    @property
+    def everything(self) -> tuple[Declaration, ...]:
+        """Every member, in the order in which a turn meets them."""
+        before = (*self.governance, *self.pre, *self.derivation, *self.input)
+        return (*before, *self.output, *self.tool_rule, *self.post)
+
     def __bool__(self) -> bool:
         """Tell whether any code is declared that a chain would run. Tools and agents are no such thing."""
         return bool(self.derivation) or any(self.chain(kind) for kind in KINDS)

@@ -155,6 +155,13 @@ METRICS: Final[tuple[Metric, ...]] = (
         "from when any worker decided on a usage record to when this one counted it from the topic",
         buckets=_LAG,
     ),
+    Metric(
+        "turngate_shadow_answers_total",
+        "counter",
+        _TURNS,
+        "answers that a version in the shadow judged too, by what came of it: same, different, failed, left out",
+        ("result",),
+    ),
     # model runners
     Metric(
         "turngate_provider_calls_total",

@@ -118,6 +118,7 @@ class Metrics(WorkerMetrics, Observer):
         self._skipped = self.counter("turngate_processor_skips_total")
         self._journaled = self.counter("turngate_journal_records_total")
         self._usage_lag = self.histogram("turngate_usage_lag_seconds")
+        self._shadow = self.counter("turngate_shadow_answers_total")
 
     def applied(self, plan: Plan, sources: int) -> None:
         """Count what a plan brought."""
@@ -186,6 +187,10 @@ class Metrics(WorkerMetrics, Observer):
     def ungated(self, yes: bool) -> None:
         """Say whether answers pass unjudged."""
         self._ungated.set(1 if yes else 0)
+
+    def judged_in_shadow(self, result: str) -> None:
+        """Count an answer that was judged in the shadow: same, different, failed or left out."""
+        self._shadow.labels(result).inc()
 
     def usage_counted(self, lag_s: float) -> None:
         """Note how old a usage record was when it was counted."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from processors.agents import Agent
+from processors.effective import chain_id, pins
 from processors.manifest import Manifest
 from processors.tools import ToolSpec
 from streams.gate.entries import Persona
@@ -17,7 +18,6 @@ MAX_STEPS = 8
 
 def with_chains(base: Policy, manifest: Manifest) -> Policy:
     """Return `base` with what follows from the declared chains, agents and tools."""
-    controls = (*manifest.governance, *manifest.tool_rule, *manifest.derivation, *manifest.input, *manifest.output)
     tools = {spec.definition.name: spec for spec in manifest.tools}
     return replace(
         base,
@@ -30,7 +30,8 @@ def with_chains(base: Policy, manifest: Manifest) -> Policy:
         has_input=manifest.derives,
         has_rules=bool(manifest.tool_rule),
         has_post=bool(manifest.post),
-        chain=tuple(f"{member.name}@{member.version}" for member in controls),
+        chain=pins(manifest),
+        pin=chain_id(manifest),
         personas={agent.name: _persona(agent, tools.values()) for agent in manifest.agents},
         default_persona=_persona(Agent(name="default"), tools.values()) if tools and not manifest.agents else None,
     )

@@ -50,6 +50,10 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
     partitions: PositiveInt = Field(default=4, description="partitions that `topics create` gives to the turn topics")
     replication: PositiveInt = Field(default=1, description="replicas that `topics create` gives to every topic")
     deps: str | None = Field(default=None, description="the operator's processors, as module:attribute of a Deps")
+    processors: tuple[str, ...] = Field(
+        default=(),
+        description="code that can be deployed beside it: module:attribute of processors, factories or lists",
+    )
     processor_workers: PositiveInt = Field(default=2, description="processes that run processors, per turn worker")
     voice_channels: tuple[str, ...] = Field(
         default=("voice", "phone"), description="channels where a skipped pre-processor blocks with a spoken sentence"
@@ -57,7 +61,9 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
     on_busy: Literal["queue", "reject", "cancel_previous"] = Field(
         default="queue", description="what a request does whose thread has an open turn"
     )
-    max_attempts: PositiveInt = Field(default=2, description="model calls per step, the first included")
+    max_attempts: PositiveInt = Field(
+        default=2, description="model calls per step and model, the first included; interrupted ones do not count"
+    )
     on_retry: Literal["reset", "fail"] = Field(
         default="reset", description="what a new attempt does to text that is out: take it back, or fail the turn"
     )
@@ -139,7 +145,7 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
         default=False, description="let everybody on this machine use the gateway without a key, on a loopback address"
     )
     gateway_keys: dict[str, KeySettings] = Field(
-        default_factory=dict, description="API keys by name, each with `sha256`, `tenant` and perhaps `user`"
+        default_factory=dict, description="API keys by name, each with `sha256`, `tenant`, perhaps `user`, `operator`"
     )
     gateway_keys_file: str | None = Field(
         default=None, description="a file of more of them, which may change at any time"
@@ -158,6 +164,12 @@ class Settings(BaseSettings, kafka_settings.KafkaSettings):
     )
     gateway_send_timeout_s: PositiveFloat = Field(
         default=30, description="how long a reader may take nothing of what it is sent before it is dropped"
+    )
+    gateway_console: bool = Field(default=True, description="serve the console at /")
+    gateway_frames: Literal["off", "count", "show"] = Field(
+        default="off",
+        description="what the gateway reads of models' raw output for the console: nothing, how long it is, or the text "
+        "itself too, which it shows to operators' keys only",
     )
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="port of /live, /ready and /metrics; none are served without it"

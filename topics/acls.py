@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from topics.names import (
+    AUDIT,
     CANCELS,
     DEAD_LETTERS,
     DECISIONS,
@@ -33,7 +34,7 @@ from topics.names import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-AclRole = Literal["turns", "models", "tools", "callers", "readers", "operator"]
+AclRole = Literal["turns", "models", "tools", "callers", "gateway", "readers", "operator"]
 ACL_ROLES: Final[tuple[AclRole, ...]] = get_args(AclRole)
 
 #: As `kafka-acls` writes them. Who may read or write a topic may describe it too.
@@ -46,18 +47,20 @@ _WRITES_AS: Mapping[AclRole, tuple[Writer, ...]] = {
     "models": ("model runner", "any worker"),
     "tools": ("tool runner", "any worker"),
     "callers": ("callers",),
+    "gateway": ("callers",),
     "readers": (),
     "operator": ("operator",),
 }
 #: What each role reads. Turn workers read `released` to repeat a terminal frame, and `usage` for budgets; callers follow the
-#: turns they submit.
+#: turns they submit, and the gateway also tells what became of them.
 READS: Mapping[AclRole, tuple[Topic, ...]] = {
     "turns": (REQUESTS, FRAMES, TOOL_RESULTS, RELEASED_FRAMES, USAGE, DEPLOYMENTS),
     "models": (PROMPTS, CANCELS),
     "tools": (TOOL_CALLS, CANCELS),
     "callers": (RELEASED_FRAMES,),
+    "gateway": (RELEASED_FRAMES, USAGE, DECISIONS),
     "readers": (RELEASED_FRAMES,),
-    "operator": (USAGE, DECISIONS, DEPLOYMENTS, WORKERS, DEAD_LETTERS),
+    "operator": (USAGE, DECISIONS, DEPLOYMENTS, AUDIT, WORKERS, DEAD_LETTERS),
 }
 _JOURNALS: Mapping[AclRole, JournalRole] = {"turns": "turns", "models": "models", "tools": "tools"}
 #: What `turngate dead-letters` looks at and sends again, on top of all else, for an operator who is to do that.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DAY_S = 86_400
 DEFAULT_PREFIX = "turngate."
-#: Partitions of `deployments` and `workers`: each is read as a whole, in order.
+#: Partitions of `deployments`, `audit` and `workers`: each is read as a whole, in order.
 SINGLE = 1
 
 
@@ -23,10 +23,23 @@ def _request_type(value: object) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def _deployment_type(value: object) -> str:
+    kind = value.get("type", "deployment") if isinstance(value, dict) else getattr(value, "type", "deployment")
+    return kind if isinstance(kind, str) else ""
+
+
 #: What `requests` carries: a record without a `type` is a turn.
 Request = Annotated[
     Annotated[records.TurnRequest, Tag("turn")] | Annotated[records.CancelTurn, Tag("cancel")],
     Discriminator(_request_type),
+]
+
+#: What `deployments` carries: a record without a `type` is a deployment.
+DeploymentShape = Annotated[
+    Annotated[records.ProcessorVersion, Tag("version")]
+    | Annotated[records.Deployment, Tag("deployment")]
+    | Annotated[records.Promotion, Tag("promotion")],
+    Discriminator(_deployment_type),
 ]
 
 REQUEST: TypeAdapter[records.TurnRequest | records.CancelTurn] = TypeAdapter(Request)
@@ -72,9 +85,9 @@ TOOL_RESULTS = Topic("tool-results", TOOL_RESULT, ("tool runner",), DAY_S)
 RELEASED_FRAMES = Topic("released", RELEASED, ("turn worker",), 7 * DAY_S, sensitive=False)
 USAGE = Topic("usage", TypeAdapter(records.UsageRecord), ("turn worker",), 30 * DAY_S, sensitive=False)
 DECISIONS = Topic("decisions", TypeAdapter(records.Decision), ("turn worker",), 400 * DAY_S, sensitive=False)
-DEPLOYMENTS = Topic(
-    "deployments", TypeAdapter(records.Deployment), ("operator",), None, per_turn=False, sensitive=False
-)
+DEPLOYMENT: TypeAdapter[records.DeploymentRecord] = TypeAdapter(DeploymentShape)
+DEPLOYMENTS = Topic("deployments", DEPLOYMENT, ("operator",), None, per_turn=False, sensitive=False)
+AUDIT = Topic("audit", TypeAdapter(records.AuditRecord), ("operator",), 400 * DAY_S, per_turn=False, sensitive=False)
 WORKERS = Topic("workers", TypeAdapter(records.WorkerStatus), ("any worker",), None, per_turn=False, sensitive=False)
 DEAD_LETTERS = Topic("dead-letters", DEAD_LETTER, ("any worker",), 14 * DAY_S)
 
@@ -89,6 +102,7 @@ TOPICS: tuple[Topic, ...] = (
     USAGE,
     DECISIONS,
     DEPLOYMENTS,
+    AUDIT,
     WORKERS,
     DEAD_LETTERS,
 )

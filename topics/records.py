@@ -94,7 +94,8 @@ class CallRecord(TurnRecord):
 class PromptRequest(CallRecord):
     """The derived prompt of one attempt: what the model runner sends to the model.
 
-    `partition` is where the answer's frames must go on `frames`.
+    `partition` is where the answer's frames must go on `frames`. `retry` says that a model's failure led to this
+    attempt: it was not merely interrupted.
     """
 
     partition: NonNegativeInt
@@ -104,6 +105,7 @@ class PromptRequest(CallRecord):
     model: Text | None = None
     params: dict[str, Any] | None = None
     deadline_at: float | None = None
+    retry: bool = False
 
 
 class CancelCall(CallRecord):
@@ -235,6 +237,7 @@ class CompletedFrame(ReleasedRecord):
     refusal: Text | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
+    chain_changed: bool | None = None
 
 
 class BlockedFrame(ReleasedRecord):
@@ -247,6 +250,7 @@ class BlockedFrame(ReleasedRecord):
     response: Text
     processor: str
     code: Literal["preprocessor_blocked"] | None = None
+    chain_changed: bool | None = None
 
 
 class RejectedFrame(ReleasedRecord):
@@ -255,6 +259,7 @@ class RejectedFrame(ReleasedRecord):
     kind: Literal["rejected"] = "rejected"
     error: Literal["OutputRejectedError"] = "OutputRejectedError"
     processor: str
+    chain_changed: bool | None = None
 
 
 class FailedFrame(ReleasedRecord):
@@ -265,6 +270,7 @@ class FailedFrame(ReleasedRecord):
     phase: Phase | None = None
     processor: str | None = None
     message: str
+    chain_changed: bool | None = None
 
 
 class CancelledFrame(ReleasedRecord):
@@ -272,6 +278,7 @@ class CancelledFrame(ReleasedRecord):
 
     kind: Literal["cancelled"] = "cancelled"
     usage: Usage | None = None
+    chain_changed: bool | None = None
 
 
 TerminalFrame: TypeAlias = CompletedFrame | BlockedFrame | RejectedFrame | FailedFrame | CancelledFrame
@@ -305,8 +312,9 @@ class UsageRecord(CallRecord):
 class Decision(TurnRecord):
     """What one processor decided about a turn.
 
-    `changes` counts what it rewrote, `time_ms` is how long it ran, `error` the class name of what it threw. `reason` and
-    `metadata` are the processor's own words: whoever may read this topic may read them.
+    With `shadow` it was a version that runs beside the active one without any effect; `same` tells whether the reader
+    would have been told the same. `changes` counts what it rewrote, `time_ms` is how long it ran, `error` the class name of
+    what it threw. `reason` and `metadata` are the processor's own words: whoever may read this topic may read them.
     """
 
     step: NonNegativeInt = 0
@@ -320,28 +328,93 @@ class Decision(TurnRecord):
     error: str | None = None
     reason: Text | None = None
     metadata: dict[str, Any] | None = None
+    shadow: bool | None = None
+    same: bool | None = None
     at: float
 
 
-class Deployment(Record):
-    """Which version of a processor is active."""
+ProcessorKind: TypeAlias = Literal["governance", "pre", "input", "output", "tool_rule", "post"]
 
-    kind: Literal["governance", "pre", "input", "output", "post"]
+
+class ProcessorRecord(Record):
+    """Base of what an operator, `by`, said `at` a time (epoch seconds) about the processor called `name`."""
+
+    kind: ProcessorKind
     name: str
+    by: str
+    at: float
+
+    @property
+    def processor(self) -> str:
+        """The processor's identity, `kind/name`."""
+        return f"{self.kind}/{self.name}"
+
+
+class ProcessorVersion(ProcessorRecord):
+    """A version that may be chosen: the version `code` of the processor's code, with `config`.
+
+    `version` names the two together, `digest` tells them from whatever else may have that name.
+    """
+
+    type: Literal["version"] = "version"
     version: str
+    code: str
     digest: str
+    config: dict[str, Any] | None = None
+
+
+class Deployment(ProcessorRecord):
+    """Which version of a processor is active.
+
+    Without a `version` it is what the operator's code declares, or nothing. `shadow` is a version that runs beside it and
+    is never enforced. `previous` are the versions chosen before this one, the latest last; "" stands for none.
+    """
+
+    type: Literal["deployment"] = "deployment"
+    version: str | None = None
+    code: str | None = None
+    digest: str | None = None
     active: bool = True
-    priority: float = 100
+    priority: float | None = None
     config: dict[str, Any] | None = None
     agents: tuple[str, ...] | None = None
     tenants: tuple[str, ...] | None = None
     on_failure: Literal["skip", "fail", "block"] | None = None
+    shadow: str | None = None
+    previous: tuple[str, ...] = ()
+
+
+class Promotion(Record):
+    """Several choices made at once: each of `members` counts as if it had been written here by itself."""
+
+    type: Literal["promotion"] = "promotion"
+    members: tuple[Deployment, ...]
+    by: str
+    at: float
+
+
+DeploymentRecord: TypeAlias = ProcessorVersion | Deployment | Promotion
+
+
+class AuditRecord(Record):
+    """What an operator does to the deployments: `record` is written under `key` there, right after this; None deletes.
+
+    A change never comes without one of these. One of these may come without its change, if the command was cut off.
+    """
+
+    action: str
+    key: str
+    record: dict[str, Any] | None = None
     by: str
     at: float
 
 
 class WorkerStatus(Record):
-    """What one worker is, runs and could run."""
+    """What one worker is, runs and could run. `active` and `available` are `kind/name@version#digest`.
+
+    `offset` is the last record of `deployments` that the worker has read, `chain` names what it runs: workers with the
+    same processors have the same. `refused` says why what is deployed is not what it runs.
+    """
 
     worker: str
     role: Literal["turns", "models", "tools"]
@@ -349,6 +422,9 @@ class WorkerStatus(Record):
     seen_at: float
     active: tuple[str, ...] = ()
     available: tuple[str, ...] = ()
+    chain: str = ""
+    offset: int = -1
+    refused: str | None = None
 
 
 class DeadLetter(Record):

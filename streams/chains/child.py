@@ -25,10 +25,13 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from processors.calling import call_sync, run_chain, threw
+from processors.catalogue import Catalogue, load
 from processors.chain import RUNS, CallResult, Run
 from processors.declare import Processor
-from processors.deps import load_deps
+from processors.deps import Deps
+from processors.effective import effective
 from processors.errors import DepsError
+from processors.policy import FailurePolicy
 from processors.spending import tallied
 from processors.tools import Tool
 from streams.chains.bound import Bound, bind
@@ -40,6 +43,8 @@ from streams.chains.wire import (
     Done,
     Drop,
     FromChild,
+    Install,
+    Installed,
     NotReady,
     Ping,
     Pong,
@@ -47,6 +52,7 @@ from streams.chains.wire import (
     Start,
     ToChild,
     ToolDone,
+    Uninstall,
     Unpacker,
     pack,
 )
@@ -85,11 +91,14 @@ class Link:
 class Host:
     """Runs chains as it is told to."""
 
-    def __init__(self, link: Link, chains: Bound[Processor], tools: Mapping[str, Tool]) -> None:
-        """Serve the owner at the other end of `link`."""
+    def __init__(self, link: Link, deps: Deps, catalogue: Catalogue, policy: FailurePolicy) -> None:
+        """Serve the owner at the other end of `link` with `deps`, and with what `catalogue` allows to put on top of it."""
         self._link = link
-        self._chains = chains
-        self._tools = tools
+        self._deps = deps
+        self._catalogue = catalogue
+        self._policy = policy
+        self._chains: dict[int, Bound[Processor]] = {0: bind(deps, policy)}
+        self._tools: Mapping[str, Tool] = {tool.name: tool for tool in deps.tools}
         self._loop = asyncio.new_event_loop()
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
@@ -98,10 +107,15 @@ class Host:
         threading.Thread(target=self._turn_loop, name="processors", daemon=True).start()
         while (message := self._link.receive()) is not None:
             if isinstance(message, Start):
-                if self._chains.blocks(message.run):
-                    self._run_here(message.call, message.run)
+                chains = self._chains[message.number]
+                if chains.blocks(message.run):
+                    self._run_here(message.call, chains, message.run)
                 else:
-                    self._loop.call_soon_threadsafe(self._begin, message.call, message.run)
+                    self._loop.call_soon_threadsafe(self._begin, message.call, chains, message.run)
+            elif isinstance(message, Install):
+                self._link.send(self._install(message))
+            elif isinstance(message, Uninstall):
+                self._chains.pop(message.number, None)
             elif isinstance(message, CallTool):
                 self._loop.call_soon_threadsafe(self._begin_tool, message)
             elif isinstance(message, Drop):
@@ -116,9 +130,19 @@ class Host:
         finally:
             os._exit(_BROKEN)
 
-    def _run_here(self, call: int, run: Run) -> None:
+    def _install(self, wanted: Install) -> Installed:
+        """Make chains as a plan says; a factory may do anything."""
+        try:
+            floor = Deps() if wanted.plan.alone else self._deps
+            deps = effective(floor, self._catalogue, wanted.plan)
+            self._chains[wanted.number] = bind(deps, self._policy)
+        except DepsError as error:
+            return Installed(wanted.number, None, type(error)(str(error)))  # without a cause, which may not be sendable
+        return Installed(wanted.number, deps.manifest)
+
+    def _run_here(self, call: int, chains: Bound[Processor], run: Run) -> None:
         """Run a chain with a sync member in this thread."""
-        chain = self._chains.of(run)
+        chain = chains.of(run)
         step: Any = run
         while isinstance(step, RUNS):
             if step is not run:
@@ -139,16 +163,16 @@ class Host:
         except BaseException as error:  # noqa: BLE001 - nothing a processor throws may end the process
             return threw(processor, error)
 
-    def _begin(self, call: int, run: Run) -> None:
+    def _begin(self, call: int, chains: Bound[Processor], run: Run) -> None:
         """Run an async chain on the event loop, beside others."""
-        task = self._loop.create_task(self._run_beside(call, run))
+        task = self._loop.create_task(self._run_beside(call, chains, run))
         self._tasks[call] = task
         task.add_done_callback(lambda _: self._end(call, Done(call, None)))
 
-    async def _run_beside(self, call: int, run: Run) -> None:
+    async def _run_beside(self, call: int, chains: Bound[Processor], run: Run) -> None:
         """Run an async chain and say what it came to."""
         outcome = await run_chain(
-            self._chains.of(run),
+            chains.of(run),
             run,
             call_limited,
             time.perf_counter,
@@ -212,12 +236,12 @@ def _serve(link: Link) -> None:
     if not isinstance(boot, Boot):
         return
     try:
-        deps = load_deps(boot.spec, paths=boot.paths)
+        deps, catalogue = load(boot.spec, boot.sources, paths=boot.paths)
     except DepsError as error:
         link.send(NotReady(error))
         return
-    host = Host(link, bind(deps, boot.policy), {tool.name: tool for tool in deps.tools})
-    link.send(Ready(deps.manifest))
+    host = Host(link, deps, catalogue, boot.policy)
+    link.send(Ready(deps.manifest, catalogue.listed))
     host.serve()
 
 

@@ -43,6 +43,8 @@ class Child:
         self._unpacker = Unpacker()
         self._unsent = bytearray()
         self._gone = False
+        #: What could be deployed there; known once it has started.
+        self.available: tuple[str, ...] = ()
 
     async def start(self, boot: Boot, timeout_s: float) -> Manifest:
         """Start the process and return what it has loaded.
@@ -83,16 +85,17 @@ class Child:
                 answer = await self._first
         except TimeoutError:
             raise ChainStartError(
-                f"the process for processors did not load {boot.spec!r} within {timeout_s:g} s: import it by hand to "
-                "see what takes so long, or raise the limit"
+                f"the process for processors did not load {boot.spec or 'its code'} within {timeout_s:g} s: import it by "
+                "hand to see what takes so long, or raise the limit"
             ) from None
         if isinstance(answer, NotReady):
             raise answer.error
         if not isinstance(answer, Ready):
             raise ChainStartError(
                 f"the process for processors ended with status {self._process.returncode} while it loaded "
-                f"{boot.spec!r}: see its standard error, or import the module by hand"
+                f"{boot.spec or 'its code'}: see its standard error, or import the module by hand"
             )
+        self.available = answer.available
         return answer.manifest
 
     @property

@@ -20,3 +20,10 @@ class ChainStartError(ChainsError):
 
 class ChainsStoppedError(ChainsError):
     """The runner is not running: start it first, or it was stopped while the call waited."""
+
+
+#: What a deployment is told where nothing can be deployed.
+NOTHING_TO_DEPLOY = (
+    "there is no code here to deploy: start workers with TURNGATE_DEPS, with TURNGATE_PROCESSORS, or from an image that "
+    "has a package with processors"
+)

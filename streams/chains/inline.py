@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 
+from processors.board import Plan
 from processors.calling import run_chain
 from processors.chain import CallResult
 from processors.contracts import Answer, IncomingMessage, Prompt, Reply, ToolCallCheck, TurnContext
 from processors.declare import Processor
 from processors.deps import Deps
+from processors.errors import DeploymentError
 from processors.manifest import Manifest
 from processors.outcomes import InputOutcome, OutputOutcome, PostOutcome, PreOutcome, ToolOutcome
 from processors.policy import FailurePolicy
 from streams.chains.bound import bind
-from streams.chains.errors import ChainsStoppedError
+from streams.chains.errors import NOTHING_TO_DEPLOY, ChainsStoppedError
 from streams.chains.limits import call_in_thread, call_limited
+from streams.chains.ports import ChainRunner
 
 
 class InlineChainRunner:
@@ -33,6 +36,24 @@ class InlineChainRunner:
     def manifest(self) -> Manifest:
         """What the chains consist of."""
         return self._deps.manifest
+
+    @property
+    def available(self) -> tuple[str, ...]:
+        """Which code could be deployed: none. What is declared here is all that is run here."""
+        return ()
+
+    async def install(self, plan: Plan) -> ChainRunner:
+        """Return this runner for an empty plan; nothing can be deployed here.
+
+        Raises:
+            DeploymentError: there is something in the plan.
+        """
+        if plan.choices:
+            raise DeploymentError(NOTHING_TO_DEPLOY)
+        return self
+
+    def uninstall(self, chains: ChainRunner) -> None:
+        """Do nothing: there is nothing else than what is declared."""
 
     async def start(self) -> None:
         """Take calls from now on."""

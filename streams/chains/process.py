@@ -24,17 +24,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from processors.chain import RUNS, O, R, Run, Threw
-from processors.contracts import Answer, IncomingMessage, Prompt, Reply, ToolCallCheck, TurnContext
+from processors.board import Plan
+from processors.chain import RUNS, Run, Threw
 from processors.declare import Declaration
-from processors.errors import DepsError, ProcessorCrashedError, ProcessorTimeoutError
+from processors.errors import DeploymentError, DepsError, ProcessorCrashedError, ProcessorTimeoutError
 from processors.manifest import Manifest
-from processors.outcomes import InputOutcome, OutputOutcome, PostOutcome, PreOutcome, ToolOutcome
 from processors.policy import FailurePolicy
 from streams.chains.bound import Bound, follow
+from streams.chains.calls import ChainCalls
 from streams.chains.children import Child
-from streams.chains.errors import ChainsError, ChainsStoppedError, ChainStartError
-from streams.chains.wire import At, Boot, Done, Drop, FromChild, Ping, Pong, Start
+from streams.chains.errors import NOTHING_TO_DEPLOY, ChainsError, ChainsStoppedError, ChainStartError
+from streams.chains.installing import FLOOR, InstalledChains, Installing
+from streams.chains.ports import ChainRunner
+from streams.chains.wire import At, Boot, Done, Drop, FromChild, Installed, Ping, Pong, Start
 
 _log = logging.getLogger(__name__)
 
@@ -51,12 +53,23 @@ _PATIENCE = 3
 class _Call:
     """One call of a runner, from when it is made until its outcome is known."""
 
-    __slots__ = ("alone", "began", "child", "future", "run", "ticket", "timer")
+    __slots__ = ("alone", "began", "bound", "child", "future", "number", "run", "ticket", "timer")
 
-    def __init__(self, ticket: int, run: Run, future: asyncio.Future[Any], *, alone: bool) -> None:
+    def __init__(
+        self,
+        ticket: int,
+        run: Run,
+        future: asyncio.Future[Any],
+        number: int,
+        bound: Bound[Declaration],
+        *,
+        alone: bool,
+    ) -> None:
         self.ticket = ticket
         self.run = run
         self.future = future
+        self.number = number
+        self.bound = bound
         self.alone = alone
         self.child: _Seat | None = None
         self.timer: asyncio.TimerHandle | None = None
@@ -94,7 +107,7 @@ class _Seat:
             self.child.kill()
 
 
-class ProcessChainRunner:
+class ProcessChainRunner(ChainCalls):
     """A `ChainRunner` that runs every chain in child processes and enforces every limit by killing them.
 
     Belongs to the event loop, and the thread, in which `start` is called: the children end with that thread.
@@ -102,8 +115,9 @@ class ProcessChainRunner:
 
     def __init__(
         self,
-        spec: str,
+        spec: str | None,
         *,
+        sources: Sequence[str] = (),
         workers: int = 2,
         paths: Sequence[str | Path] = (),
         policy: FailurePolicy | None = None,
@@ -114,7 +128,9 @@ class ProcessChainRunner:
         """Describe what to run; nothing is started yet.
 
         Args:
-            spec: `module:attribute` of the `Deps`, as `load_deps` takes it. Imported in the children only.
+            spec: `module:attribute` of the `Deps`, as `load_deps` takes it. Imported in the children only. None: an empty
+                one.
+            sources: `module:attribute` of code that can be deployed beside it, as `processors.catalogue` takes it.
             workers: how many children there are.
             paths: directories in which the children look for the module, as `load_deps` takes them.
             policy: how failures of pre- and post-processors are met.
@@ -128,13 +144,15 @@ class ProcessChainRunner:
         if min(workers, max_shared, boot_timeout_s, stall_s) <= 0:
             raise ValueError("workers, max_shared, boot_timeout_s and stall_s must all be above 0")
         self._policy = policy or FailurePolicy()
-        self._boot = Boot(spec, tuple(str(path) for path in paths), self._policy)
+        self._boot = Boot(spec, tuple(str(path) for path in paths), self._policy, tuple(sources))
         self._workers = workers
         self._max_shared = max_shared
         self._boot_timeout_s = boot_timeout_s
         self._stall_s = stall_s
-        self._chains: Bound[Declaration] | None = None
+        self._chains: dict[int, Bound[Declaration]] = {}
         self._manifest: Manifest | None = None
+        self._available: tuple[str, ...] = ()
+        self._installing = Installing(boot_timeout_s)
         self._seats: dict[Child, _Seat] = {}
         self._replacing: set[asyncio.Task[None]] = set()
         self._waiting_alone: list[_Call] = []
@@ -154,16 +172,44 @@ class ProcessChainRunner:
             raise ChainsStoppedError("the chain runner has not been started: await start() first")
         return self._manifest
 
-    async def start(self) -> None:
-        """Start the children and wait until each has loaded the processors. Without any processors none is kept.
+    @property
+    def available(self) -> tuple[str, ...]:
+        """Which code could be deployed, as `kind/name@version#digest`; known once `start` has returned."""
+        return self._available
 
-        Harmless when started.
+    async def install(self, plan: Plan) -> InstalledChains:
+        """Make every child ready to run the chains of `plan` beside those that it runs already.
+
+        Raises:
+            DeploymentError: the plan cannot be run: says why.
+            DepsError: the same, of what the `Deps` asks for.
+            ChainsError: the children did not come to an answer.
+        """
+        if not plan.choices:
+            return InstalledChains(self, FLOOR, self.manifest)
+        if not self._available:
+            raise DeploymentError(NOTHING_TO_DEPLOY)
+        self.bound(FLOOR)
+        number, manifest = await self._installing.everywhere(plan, [seat.child for seat in self._seats.values()])
+        self._chains[number] = follow(manifest, self._policy)
+        return InstalledChains(self, number, manifest)
+
+    def uninstall(self, chains: ChainRunner) -> None:
+        """Forget chains that nobody will run any more; calls that are under way go on."""
+        number = chains.number if isinstance(chains, InstalledChains) else FLOOR
+        if number != FLOOR and self._chains.pop(number, None) is not None:
+            self._installing.forget(number, list(self._seats))
+
+    async def start(self) -> None:
+        """Start the children and wait until each has loaded the processors.
+
+        None is kept where there is nothing to run, and nothing to deploy. Harmless when started.
 
         Raises:
             DepsError: the processors cannot be loaded: says why.
             ChainStartError: a child did not come up.
         """
-        if self._chains is not None:
+        if self._chains:
             return
         children = [Child(self._on_message, self._on_gone) for _ in range(self._workers)]
         loads = [asyncio.ensure_future(child.start(self._boot, self._boot_timeout_s)) for child in children]
@@ -182,8 +228,9 @@ class ProcessChainRunner:
                 f"two imports of {self._boot.spec!r} gave different processors: declare the same ones in every process"
             )
         self._manifest = manifest
-        self._chains = follow(manifest, self._policy)
-        if not manifest:
+        self._available = children[0].available
+        self._chains[FLOOR] = follow(manifest, self._policy)
+        if not manifest and not self._available:
             await _stop_all(children)
             return
         for child in children:
@@ -191,7 +238,8 @@ class ProcessChainRunner:
 
     async def stop(self) -> None:
         """Kill the children and wait until they are gone; calls still waiting raise `ChainsStoppedError`."""
-        self._chains = None
+        self._chains.clear()
+        self._installing.stop()
         replacing, self._replacing = self._replacing, set()
         for task in replacing:
             task.cancel()
@@ -211,68 +259,36 @@ class ProcessChainRunner:
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    async def run_output(self, answer: Answer) -> OutputOutcome:
-        """Judge an answer, or with `complete=False` a prefix of one.
-
-        Raises:
-            ChainsStoppedError: the runner was stopped, or never started.
-        """
-        return await self._finish(self._running().output.open(answer))
-
-    async def run_input(self, prompt: Prompt, context: TurnContext, *, history: int = 0) -> InputOutcome:
-        """Derive the prompt that is to be sent for `prompt`, whose first `history` messages are from earlier turns.
-
-        The operator's own history chooses among those, then the prompt builder and the input processors do their work.
-
-        Raises:
-            ChainsStoppedError: the runner was stopped, or never started.
-        """
-        return await self._finish(self._running().input.open(prompt, context, history=history))
-
-    async def run_pre(self, incoming: IncomingMessage) -> PreOutcome:
-        """Let the pre-processors of the message's agent have it.
-
-        Raises:
-            ChainsStoppedError: the runner was stopped, or never started.
-        """
-        return await self._finish(self._running().pre.open(incoming))
-
-    async def run_governance(self, incoming: IncomingMessage) -> PreOutcome:
-        """Let the message rules have a message, before any pre-processor.
-
-        Raises:
-            ChainsStoppedError: the runner was stopped, or never started.
-        """
-        return await self._finish(self._running().governance.open(incoming))
-
-    async def run_tool_rules(self, check: ToolCallCheck) -> ToolOutcome:
-        """Ask the tool rules whether a call may be made.
-
-        Raises:
-            ChainsStoppedError: the runner was stopped, or never started.
-        """
-        return await self._finish(self._running().tool_rules.open(check))
-
-    async def run_post(self, reply: Reply) -> PostOutcome:
-        """Let the post-processors of the turn's agent have its final reply.
-
-        Raises:
-            ChainsStoppedError: the runner was stopped, or never started.
-        """
-        return await self._finish(self._running().post.open(reply))
-
     def _running(self) -> Bound[Declaration]:
-        """Return the chains, if the runner is running."""
-        if self._chains is None:
-            raise ChainsStoppedError("the chain runner is not running: await start() before its first call")
-        return self._chains
+        """Return the chains of the `Deps`, if the runner is running."""
+        return self.bound(FLOOR)
 
-    async def _finish(self, step: R | O) -> O:
-        """Have a run brought to its outcome by a child."""
+    async def _finish(self, step: Any) -> Any:
+        """Have a run of them brought to its outcome by a child."""
+        return await self.finish(FLOOR, step)
+
+    def bound(self, number: int) -> Bound[Declaration]:
+        """Return the chains that are called `number`, if the runner is running.
+
+        Raises:
+            ChainsStoppedError: it is not, or they are not installed any more.
+        """
+        found = self._chains.get(number)
+        if found is None:
+            raise ChainsStoppedError("the chain runner is not running: await start() before its first call")
+        return found
+
+    async def finish(self, number: int, step: Any) -> Any:
+        """Have a run of the chains `number` brought to its outcome by a child.
+
+        Raises:
+            ChainsStoppedError: the runner was stopped, or never started.
+        """
         if not isinstance(step, RUNS):
             return step
-        future: asyncio.Future[O] = asyncio.get_running_loop().create_future()
-        call = _Call(next(self._tickets), step, future, alone=self._running().blocks(step))
+        bound = self.bound(number)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        call = _Call(next(self._tickets), step, future, number, bound, alone=bound.blocks(step))
         self._enqueue(call)
         self._dispatch()
         try:
@@ -321,7 +337,7 @@ class ProcessChainRunner:
     def _hand(self, call: _Call, seat: _Seat) -> None:
         """Give a call to a child."""
         try:
-            seat.child.send(Start(call.ticket, call.run))
+            seat.child.send(Start(call.ticket, call.run, call.number))
         except Exception as error:  # noqa: BLE001 - e.g. a caller's attributes, nested too deep to be sent
             self._blame(call, type(error).__name__)
             return
@@ -337,7 +353,7 @@ class ProcessChainRunner:
     def _start_timer(self, call: _Call, seat: _Seat) -> None:
         """Hold the member that is being called to its limit."""
         call.stop_timer()
-        member = self._running().of(call.run).member(call.run)
+        member = call.bound.of(call.run).member(call.run)
         loop = asyncio.get_running_loop()
         call.began = loop.time()
         # Async members are held to their limit in the child; this is for one that does not let the child do so.
@@ -381,6 +397,10 @@ class ProcessChainRunner:
             self._start_timer(call, seat)
         elif isinstance(message, Pong):
             seat.heard = True
+        elif isinstance(message, Installed) and not self._installing.told(child, message):
+            _log.error("a process for processors made other chains than the others: restart this worker")
+            seat.doom(_CRASHED)
+            seat.certain = False
 
     def _distrust(self, seat: _Seat) -> None:
         """Kill a child that speaks of a call it was not given, or has answered; blame nobody who is in it now.
@@ -395,7 +415,8 @@ class ProcessChainRunner:
     def _on_gone(self, child: Child) -> None:
         """Find out what the end of a child means for its calls, and replace it."""
         seat = self._seats.pop(child, None)
-        if seat is None or self._chains is None:
+        self._installing.gone(child)
+        if seat is None or not self._chains:
             return
         if seat.pulse is not None:
             seat.pulse.cancel()
@@ -417,7 +438,7 @@ class ProcessChainRunner:
 
     def _blame(self, call: _Call, error: str) -> None:
         """Have the member that was being called fail with `error`; its chain may go on without it."""
-        chain = self._running().of(call.run)
+        chain = call.bound.of(call.run)
         member = chain.member(call.run)
         ran_ms = (asyncio.get_running_loop().time() - call.began) * 1000 if call.began else 0.0
         call.began = 0.0
@@ -462,6 +483,7 @@ class ProcessChainRunner:
             self._replace()
         else:
             self._seats[child] = _Seat(child)
+            self._installing.came(child)
 
     def _give_up_waiting(self) -> None:
         """Answer the calls that wait, if there is no child to wait for."""

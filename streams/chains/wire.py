@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from processors.board import Plan
 from processors.chain import Outcome, Run
 from processors.errors import DepsError
 from processors.manifest import Manifest
@@ -24,19 +25,36 @@ _PICKLE_PROTOCOL = 5
 
 @dataclass(frozen=True)
 class Boot:
-    """To the child, first of all: load the `Deps` at `spec`, looking in `paths` too."""
+    """To the child, first of all: load the `Deps` at `spec` and the code at `sources`, looking in `paths` too."""
 
-    spec: str
+    spec: str | None
     paths: tuple[str, ...]
     policy: FailurePolicy
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Install:
+    """To the child: make chains of what is loaded as `plan` says, and call them `number`."""
+
+    number: int
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Uninstall:
+    """To the child: nobody will run the chains `number` any more."""
+
+    number: int
 
 
 @dataclass(frozen=True)
 class Start:
-    """To the child: go on with `run`, and call it `call` when speaking of it."""
+    """To the child: go on with `run` of the chains `number`, and call it `call` when speaking of it."""
 
     call: int
     run: Run
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,9 +86,19 @@ class Ping:
 
 @dataclass(frozen=True)
 class Ready:
-    """From the child: loaded; `manifest` is what there is to run."""
+    """From the child: loaded; `manifest` is what there is to run, `available` what could be deployed beside it."""
 
     manifest: Manifest
+    available: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Installed:
+    """From the child: the chains `number` are ready, and consist of `manifest`; or they cannot be made, for `error`."""
+
+    number: int
+    manifest: Manifest | None
+    error: DepsError | None = None
 
 
 @dataclass(frozen=True)
@@ -109,8 +137,8 @@ class Pong:
     """From the child: the event loop is alive."""
 
 
-ToChild: TypeAlias = Boot | Start | CallTool | Drop | Ping
-FromChild: TypeAlias = Ready | NotReady | At | Done | ToolDone | Pong
+ToChild: TypeAlias = Boot | Install | Uninstall | Start | CallTool | Drop | Ping
+FromChild: TypeAlias = Ready | NotReady | Installed | At | Done | ToolDone | Pong
 
 
 def pack(message: ToChild | FromChild) -> bytes:

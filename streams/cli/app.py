@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from streams.cli.commands import (
+    audit,
+    backtest,
     dead_letters,
     demo,
     follow,
@@ -48,8 +50,10 @@ app.command("follow")(follow.follow)
 app.add_typer(topics.app, name="topics")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(processors.app, name="processors")
+app.add_typer(audit.app, name="audit")
 app.add_typer(threads.app, name="threads")
 app.command("gate")(gate.gate)
+app.command("backtest")(backtest.backtest)
 app.command("settings")(settings.settings)
 
 

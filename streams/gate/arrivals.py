@@ -79,7 +79,7 @@ def releases(turn: Turn, text: str, policy: Policy) -> list[entries.Llm]:
 def _live(turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy) -> Sequence[entries.Llm]:
     """Return `entry` with what goes out at once, since no chain is declared."""
     ended = entry.finish_reason is not None
-    if turn.request.delivery == "final" and not answer.released:
+    if turn.request.delivery == "final" and not answer.released and answer.verbatim:
         return (like(entry, settled=ended),)
     if answer.verbatim:
         start = len(answer.released)

@@ -298,6 +298,8 @@ class _Effects:
             yield Publish(names.DECISIONS, decision_of(self.turn, phase or "output", report, self.record.at))
 
     def _released(self, frame: TerminalFrame | TextFrame | ResetFrame | PostprocessCompleteFrame) -> Publish:
+        if self.turn.chain_changed and frame.kind in TERMINAL_KINDS:
+            frame = frame.model_copy(update={"chain_changed": True})
         return Publish(names.RELEASED_FRAMES, frame)
 
     def _turn_ids(self) -> dict[str, Any]:

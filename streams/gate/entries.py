@@ -89,13 +89,16 @@ class Persona(BaseModel):
 class Started(Entry):
     """The turn's thread is free: it runs, through those kinds of processors that are declared at this moment.
 
-    `chain` names the controls (name@version) that are active then. `rules` says that tool calls are subject to rules,
-    `carry` that each step's answer is judged together with those before it. `persona` is the agent, if it is a declared
-    one.
+    `chain` names the processors (kind/name@version) that are active then, `pin` all of them together: it is the id of the
+    chains, "" where there are none. `rules` says that tool calls are subject to rules, `carry` that each step's answer is
+    judged together with those before it. `persona` is the agent, if it is a declared one. `told` counts the newest
+    messages of the thread that the model is told of.
     """
 
     name = "started"
-    fields_since: ClassVar[dict[str, int]] = dict.fromkeys(("governance", "rules", "post", "carry", "persona"), 2)
+    fields_since: ClassVar[dict[str, int]] = dict.fromkeys(
+        ("governance", "rules", "post", "carry", "persona", "told", "pin"), 2
+    )
     pre: bool = False
     input: bool = False
     chain: tuple[str, ...] = ()
@@ -104,6 +107,25 @@ class Started(Entry):
     post: bool = False
     carry: bool = False
     persona: Persona | None = None
+    told: int = 0
+    pin: str = ""
+
+
+class Rechained(Entry):
+    """The chains that the turn had pinned are gone from this image: it goes on with these, and with what it has released.
+
+    The fields are as of `Started`; what that says beside them still holds.
+    """
+
+    name = "rechained"
+    since = 2
+    pre: bool = False
+    input: bool = False
+    chain: tuple[str, ...] = ()
+    governance: bool = False
+    rules: bool = False
+    post: bool = False
+    pin: str = ""
 
 
 class PreProcessed(Entry):
@@ -304,6 +326,7 @@ class Closed(Entry):
 AnyEntry: TypeAlias = (
     Accepted
     | Started
+    | Rechained
     | Governed
     | PreProcessed
     | InputProcessed
@@ -323,6 +346,7 @@ SHAPES: dict[str, type[AnyEntry]] = {
     for shape in (
         Accepted,
         Started,
+        Rechained,
         Governed,
         PreProcessed,
         InputProcessed,

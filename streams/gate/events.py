@@ -15,6 +15,11 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Rechain:
+    """The chains that the turn pinned cannot be run here any more; the policy is that of those which take their place."""
+
+
+@dataclass(frozen=True, slots=True)
 class GovernanceDone:
     """The organisation's rules had the message."""
 
@@ -112,6 +117,7 @@ class Published:
 
 Event: TypeAlias = (
     Start
+    | Rechain
     | GovernanceDone
     | PreDone
     | InputDone

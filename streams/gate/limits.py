@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from streams.gate import entries
 from streams.gate.policy import Policy
+from streams.gate.prompts import prompt_of
 from streams.gate.release import MAX_JSON_BYTES_PER_CHAR
 from streams.gate.state import Answer, Turn
 from topics import codec
@@ -29,9 +30,8 @@ def prompt_too_long(turn: Turn, prompt: Prompt, phase: PhaseName, policy: Policy
 
 
 def _prompt_bytes(turn: Turn, prompt: Prompt) -> int:
-    """How large the record with the prompt gets, as far as it depends on the turn: the request's tools ride along."""
-    asked = turn.request.model_dump(mode="json", include={"tools", "params"}, exclude_none=True)
-    whole = {**asked, "prompt": prompt.model_dump(mode="json", exclude_none=True)}
+    """How large the record with the prompt gets: tools and parameters, of the request and of the agent, ride along."""
+    whole = prompt_of(turn.with_(prompt=prompt)).model_dump(mode="json", exclude_none=True)
     return len(json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass"))
 
 

@@ -108,7 +108,8 @@ def decide(
         after = turn
         for n, entry in enumerate(made, turn.n):
             after = evolve(after, JournalRecord(n, now, -1, entry))
-        if after.step != turn.step and (end := steps.cannot_begin(after, policy, afford=afford)) is not None:
+        begins = after.step != turn.step or (after.step == 0 and after.phase is Phase.MODEL)
+        if begins and (end := steps.cannot_begin(turn, after, policy, afford=afford)) is not None:
             # In place of what led there: the step's prompt must not go out, not even to be cancelled.
             made = (end,)
     return with_spending(turn, event, made)
@@ -117,7 +118,7 @@ def decide(
 def _may_begin_step(entry: AnyEntry) -> bool:
     if isinstance(entry, entries.Llm | entries.OutputProcessed):
         return bool(entry.calls)
-    return isinstance(entry, entries.CallsGoverned | entries.ToolsReturned)
+    return isinstance(entry, entries.Started | entries.PreProcessed | entries.CallsGoverned | entries.ToolsReturned)
 
 
 def _decide(  # noqa: C901, PLR0911, PLR0912 - one row for each event
@@ -130,6 +131,8 @@ def _decide(  # noqa: C901, PLR0911, PLR0912 - one row for each event
     match event:
         case events.Start() if turn.phase is Phase.QUEUED:
             return (_started(turn, policy),)
+        case events.Rechain() if turn.begun:
+            return (_rechained(policy),)
         case events.GovernanceDone() if turn.phase is Phase.GOVERNANCE:
             return (judgements.governance_done(turn, event, policy, afford=afford),)
         case events.PreDone() if turn.phase is Phase.PRE:
@@ -183,6 +186,20 @@ def _started(turn: Turn, policy: Policy) -> AnyEntry:
         carry=policy.carry and policy.mode != "live",
         chain=policy.chain,
         persona=persona,
+        told=len(turn.history),
+        pin=policy.pin,
+    )
+
+
+def _rechained(policy: Policy) -> AnyEntry:
+    return entries.Rechained(
+        governance=policy.has_governance,
+        pre=policy.has_pre,
+        input=policy.has_input,
+        rules=policy.has_rules,
+        post=policy.has_post,
+        chain=policy.chain,
+        pin=policy.pin,
     )
 
 
@@ -251,6 +268,9 @@ def evolve(turn: Turn, record: JournalRecord) -> Turn:  # noqa: C901, PLR0911, P
     match entry:
         case entries.Started():
             return _begin_with(turn.with_(begun=True, started=entry, progress_at=record.at, prompt=None), Phase.QUEUED)
+        case entries.Rechained():
+            pinned = {name: getattr(entry, name) for name in type(entry).model_fields}
+            return turn.with_(started=turn.started.model_copy(update=pinned), chain_changed=True)
         case entries.PreProcessed():  # and `Governed`, which is one too
             return _evolve_seen(turn, entry, record)
         case entries.InputProcessed():

@@ -17,6 +17,7 @@ Mode: TypeAlias = Literal["live", "whole", "incremental", "scan"]
 class Policy:
     """The active chains' shape, and the limits of a turn. Times in seconds, lengths in code points, sizes in bytes.
 
+    `chain` lists the processors as `kind/name@version`, `pin` is the id of all of them together, "" where there are none.
     `window` is how much of a prefix pass's output is held back; `carry` has each step's answer judged together with those
     before it. `personas` are the declared agents by name; where there are any, no other agent is taken. Without
     any, `default_persona` says which tools there are for everybody.
@@ -39,6 +40,7 @@ class Policy:
     has_rules: bool = False
     has_post: bool = False
     chain: tuple[str, ...] = ()
+    pin: str = ""
     personas: Mapping[str, Persona] = field(default_factory=dict)
     default_persona: Persona | None = None
     max_attempts: int = 2

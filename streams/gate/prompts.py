@@ -24,6 +24,7 @@ def prompt_of(turn: Turn) -> PromptRequest:
         model=model_of(turn),
         params=params if params or request.params is not None else None,
         deadline_at=turn.deadline_at,
+        retry=turn.attempt > 0 and (turn.attempts.tries > 0 or turn.attempts.fallbacks > 0),
     )
 
 

@@ -103,13 +103,15 @@ class Answer(Copied):
 class Attempts:
     """How the current step's model calls went: `tries` of the model asked now, `fallbacks` taken from the list so far.
 
-    `model` is the fallback asked now, None for the first choice; `retry_at` when a waiting attempt begins.
+    `model` is the fallback asked now, None for the first choice; `retry_at` when a waiting attempt begins. `interruptions`
+    counts calls that were made again because their runner went away.
     """
 
     tries: int = 0
     fallbacks: int = 0
     model: str | None = None
     retry_at: float | None = None
+    interruptions: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ class Turn(Copied):
     """Everything about one turn that its journal, and that of its thread before it, says.
 
     `n` is the number of its next record, `confirmed` that of the last one whose effects are known to be published.
-    `begun` says that its thread was free for it, `started` is what was pinned then, `history` what the model is told of
+    `begun` says that its thread was free for it, `started` is what was pinned then, or since then because the pinned chains
+    are gone, which `chain_changed` says. `history` what the model is told of
     the thread before this turn, `recent` when its user's turns before it were, as far as that is known (epoch seconds).
     `terminal_n` is the record that decided the outcome. `settled` is the text of the steps before the current one,
     `carried` what the model wrote in them, where steps are judged together; `messages` is what they said and what their
@@ -132,6 +135,7 @@ class Turn(Copied):
     deadline_at: float
     readable: bool = True
     begun: bool = False
+    chain_changed: bool = False
     started: Started = field(default_factory=Started)
     history: tuple[Message, ...] = ()
     recent: tuple[float, ...] = ()

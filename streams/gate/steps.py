@@ -13,6 +13,7 @@ from streams.gate.limits import prompt_too_long
 from streams.gate.policy import Policy
 from streams.gate.state import Answer, Attempts, Phase, Turn
 from topics.content import Message, ToolCall
+from topics.records import Phase as PhaseName
 from topics.records import ToolResult
 
 #: What tools get beyond their own limit, in seconds, to report that they ran out of it.
@@ -35,11 +36,15 @@ def to_run(turn: Turn, calls: Sequence[ToolCall], finish_reason: str | None) -> 
     """
     if not turn.runs_tools or finish_reason in _CUT_OFF:
         return ()
+    given = {call.id for call in calls}
     known: set[str] = set()
     named: list[ToolCall] = []
     for index, call in enumerate(calls):
-        usable = call.id and call.id not in known and len(call.id) <= _MAX_ID_CHARS
-        own = call.id if usable else f"call-{turn.step}-{index}"
+        own = call.id
+        if not own or own in known or len(own) > _MAX_ID_CHARS:
+            own = f"call-{turn.step}-{index}"
+            while own in given or own in known:
+                own += "x"
         known.add(own)
         named.append(call if own == call.id else call.model_copy(update={"id": own}))
     return tuple(named)
@@ -87,7 +92,7 @@ def tools_answered(turn: Turn, results: Iterable[ToolReturn], at: float) -> Turn
         phase=Phase.INPUT if turn.started.input else Phase.MODEL,
         step=turn.step + 1,
         attempt=0,
-        attempts=Attempts(0, turn.attempts.fallbacks, turn.attempts.model),
+        attempts=Attempts(fallbacks=turn.attempts.fallbacks, model=turn.attempts.model),
         settled=turn.answer.released if carry else turn.settled.append(turn.step_text),
         carried=turn.answer.text if carry else turn.carried,
         messages=(*turn.messages, *told),
@@ -150,11 +155,15 @@ def patience_s(turn: Turn, calls: Sequence[ToolCall]) -> float:
     return max(limits, default=0.0) + GRACE_S
 
 
-def cannot_begin(turn: Turn, policy: Policy, *, afford: bool) -> entries.Failed | None:
-    """Return how a turn that is about to begin a step fails instead: out of tokens, or with too much to say."""
-    if not afford:
+def cannot_begin(before: Turn, turn: Turn, policy: Policy, *, afford: bool) -> entries.Failed | None:
+    """Return how a turn that is about to begin a step fails instead: out of tokens, or with too much to say.
+
+    The first step's tokens are asked for where the organisation's rules are, and `before` is what the turn was until now.
+    """
+    if turn.step and not afford:
         return entries.Failed(error="InvalidRequestError", phase="governance", message=policy.budget_reply)
-    return prompt_too_long(turn, turn.base_prompt(), "tools", policy)
+    phase: PhaseName = "tools" if turn.step else "pre" if before.phase is Phase.PRE else "input"
+    return prompt_too_long(turn, turn.base_prompt(), phase, policy)
 
 
 def _returned(result: ToolResult, policy: Policy) -> ToolReturn:

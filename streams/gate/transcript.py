@@ -103,7 +103,8 @@ def _messages(turn: Turn) -> tuple[Message, ...]:
     if turn.outcome != "completed":
         return (asked,)
     if turn.reply is None:
-        said = turn.step_text or turn.answer.refusal or None
+        # Never nothing at all: providers take no message of the assistant that neither says nor calls anything.
+        said = turn.step_text or turn.answer.refusal
         return (asked, *turn.messages, Message(role="assistant", content=said))
     # The post-processed reply stands for the text of all steps.
     calls = (one.model_copy(update={"content": None}) if one.role == "assistant" else one for one in turn.messages)

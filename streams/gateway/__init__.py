@@ -4,6 +4,8 @@
     recovery   turns that began before this gateway did are read again, from where they began
     reading    what a reader at a position is sent next: pure
     turns_api  submit, look at, follow and cancel turns
+    traces, timeline, pulse   what happened to turns and when, put together from topics without content
+    console_api, console_files   what the console asks, and its page, which is in `console/`
     keys, auth, limits   who may, and how much
     faults     one shape for every error
 

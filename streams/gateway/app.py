@@ -14,7 +14,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from streams.gateway import chat_api, processors_api, turns_api
+from streams.gateway import chat_api, console_api, processors_api, turns_api
+from streams.gateway.console_files import console_router
 from streams.gateway.context import Gateway
 from streams.gateway.faults import GatewayError, error_body, from_faults
 from topics.errors import BrokerUnreachableError
@@ -39,6 +40,9 @@ def application(gateway: Gateway) -> ASGIApp:
     app.include_router(turns_api.router)
     app.include_router(chat_api.router)
     app.include_router(processors_api.router)
+    app.include_router(console_api.router)
+    if gateway.options.console:
+        app.include_router(console_router())
     app.add_exception_handler(GatewayError, _gateway_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)

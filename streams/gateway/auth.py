@@ -54,6 +54,21 @@ async def caller_of(
     return caller
 
 
+def check_unbound(caller: Caller) -> None:
+    """Refuse keys that are bound to one user where it is about all of a tenant's turns.
+
+    Raises:
+        GatewayError: this is one.
+    """
+    if caller.user is not None:
+        raise GatewayError(
+            HTTPStatus.FORBIDDEN,
+            "a key that is bound to a user sees the turns whose ids it was given, and no list",
+            kind="permission_error",
+            code="user_bound_key",
+        )
+
+
 def _check_origin(request: Request) -> None:
     """Refuse what a web page of somebody else's makes a browser on this machine send: it needs no key here."""
     origin = request.headers.get("origin")

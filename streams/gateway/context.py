@@ -12,6 +12,8 @@ from processors.manifest import Manifest
 from streams.gateway.hub import Hub
 from streams.gateway.keys import Keys
 from streams.gateway.limits import Limits
+from streams.gateway.pulse import Meter
+from streams.gateway.traces import Traces
 from topics.client import TurnClient
 
 
@@ -31,6 +33,7 @@ class Options:
     patience_s: float = 20.0
     max_body_bytes: int = 768 * 1024
     cors_origins: tuple[str, ...] = ()
+    console: bool = True
     models: tuple[str, ...] = ()
     params: frozenset[str] = frozenset()
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -43,6 +46,8 @@ class Gateway:
     options: Options
     client: TurnClient
     hub: Hub
+    traces: Traces
+    meter: Meter
     keys: Keys
     limits: Limits
     manifest: Manifest

@@ -20,6 +20,7 @@ from aiokafka.errors import KafkaError
 
 from streams.gateway.held import Held, Holding, Reader, time_of
 from streams.gateway.recovery import Recovery
+from streams.gateway.tail import extents
 from topics import codec
 from topics.errors import BrokerUnreachableError, WireError
 from topics.fold import TurnView
@@ -59,6 +60,7 @@ class Bounds:
 class Hub:
     """Reads `released` and tells readers; an async context manager.
 
+    `seen` is told of every frame that is read, and of when it was written (epoch seconds).
     Entering raises `BrokerUnreachableError` when no broker answers. A broker that is lost later is waited for.
     """
 
@@ -69,8 +71,11 @@ class Hub:
         partitions: int,
         bounds: Bounds,
         clock: Callable[[], float] = time.time,
+        *,
+        seen: Callable[[ReleasedFrame, float], None] | None = None,
     ) -> None:
         self._connection = connection
+        self._seen = seen
         self._topic = names.topic(RELEASED_FRAMES)
         self._partitions = partitions
         self._bounds = bounds
@@ -162,11 +167,14 @@ class Hub:
                     await reader.news(limit_s)
         return held
 
-    def recent(self, tenant: str, limit: int) -> list[Held]:
-        """Return up to `limit` turns of `tenant` of which something was released or is expected, the latest first."""
+    def recent(self, tenant: str, limit: int, right: Callable[[Held], bool] | None = None) -> list[Held]:
+        """Return up to `limit` turns of `tenant` of which something was released or is expected, the latest first.
+
+        Only those that are `right`, where that is given.
+        """
         found: list[Held] = []
         for held in self._turns.newest_first():
-            if held.view.turn.tenant == tenant and held.began_at is not None:
+            if held.view.turn.tenant == tenant and held.began_at is not None and (right is None or right(held)):
                 found.append(held)
                 if len(found) >= limit:
                     break
@@ -197,17 +205,13 @@ class Hub:
         """Find where to start: `lookback_s` before now, as the broker dates records."""
         places = [TopicPartition(self._topic, number) for number in range(self._partitions)]
         try:
-            oldest = await consumer.beginning_offsets(places)
-            ends = await consumer.end_offsets(places)
-            since = await consumer.offsets_for_times(dict.fromkeys(places, int(self._covered_since * 1000)))
+            found = await extents(consumer, places, self._covered_since)
         except KafkaError as error:
             raise self._connection.unreachable(type(error).__name__) from error
         for place in places:
-            found = since.get(place)
-            # Where there is no such record the embedded broker answers 0 with an impossible time, and Kafka nothing.
-            at = found.offset if found is not None and found.timestamp >= 0 else ends[place]
-            self._next[place.partition], self._ends[place.partition] = at, ends[place]
-            if at <= oldest[place]:
+            oldest, at, end = found[place]
+            self._next[place.partition], self._ends[place.partition] = at, end
+            if at <= oldest:
                 self._from_the_first.add(place.partition)
 
     async def _read(self, consumer: AIOKafkaConsumer) -> None:
@@ -227,6 +231,8 @@ class Hub:
             log.warning("skipped %s/%s offset %s: %s", record.topic, record.partition, record.offset, error)
             return
         at = time_of(record)
+        if self._seen is not None:
+            self._seen(frame, at)
         held = self._turns.get(frame.turn) or Held(TurnView(frame.turn))
         if held.start is None:
             held.whole = held.whole and self._is_first(frame, record.partition, at)

@@ -7,6 +7,7 @@ table for each:
     sha256 = "…"
     tenant = "acme"
     user = "u-17"        # optional: every turn is this user's, whatever the caller says
+    operator = true      # optional: may see what models wrote, where TURNGATE_GATEWAY_FRAMES is `show`
 """
 
 from __future__ import annotations
@@ -40,26 +41,31 @@ class KeysError(Exception):
 
 
 class KeySettings(BaseModel):
-    """What is kept of a key: its hash, whose it is, and the user whose turns it makes (None: the caller says)."""
+    """What is kept of a key: its hash, whose it is, and the user whose turns it makes (None: the caller says).
+
+    An `operator`'s key may see what models wrote, where the gateway shows it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     tenant: Id = "default"
     user: Id | None = None
+    operator: bool = False
 
     def as_written(self) -> dict[str, object]:
         """Return the entry as it can be read again."""
-        return self.model_dump(mode="json", exclude_none=True)
+        return self.model_dump(mode="json", exclude_none=True, exclude=None if self.operator else {"operator"})
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who speaks: the name of the key, its tenant, and its user where the key is bound to one."""
+    """Who speaks: the name of the key, its tenant, its user where the key is bound to one, and whether it is an operator."""
 
     name: str
     tenant: str
     user: str | None = None
+    operator: bool = False
 
 
 _FILE: TypeAdapter[dict[str, dict[KeyName, KeySettings]]] = TypeAdapter(dict[str, dict[KeyName, KeySettings]])
@@ -123,7 +129,7 @@ class Keys:
         found: Caller | None = None
         for name, kept in self._keys.items():
             if hmac.compare_digest(given, kept.sha256):
-                found = Caller(name, kept.tenant, kept.user)
+                found = Caller(name, kept.tenant, kept.user, kept.operator)
         return found
 
     def _refresh(self) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 
 from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from processors.declare import KINDS
+from processors.declare import KINDS, Kind
 from streams.gateway.auth import Known
 from streams.gateway.context import gateway_of
-from streams.gateway.shapes import ProcessorList, ProcessorRow
+from streams.gateway.shapes import ProcessorCounts, ProcessorList, ProcessorRow
+from streams.gateway.traces import Tally
 
 router = APIRouter(tags=["operation"])
+#: The phase that a kind's decisions name, where that is not the kind itself.
+_PHASES: Mapping[Kind, str] = MappingProxyType({"tool_rule": "tools"})
 
 
 class Health(BaseModel):
@@ -24,9 +29,14 @@ class Health(BaseModel):
 
 
 @router.get("/v1/processors")
-async def processors(request: Request, caller: Known) -> ProcessorList:  # noqa: ARG001 - whoever has a key
+async def processors(request: Request, caller: Known) -> ProcessorList:
     """List the declared processors in the order of their chains."""
-    manifest = gateway_of(request).manifest
+    manifest, traces = gateway_of(request).manifest, gateway_of(request).traces
+
+    def counts(kind: Kind, name: str) -> ProcessorCounts | None:
+        tally = traces.tally(caller.tenant, _PHASES.get(kind, kind), name)
+        return None if caller.user is not None else _counts(tally)
+
     rows = [
         ProcessorRow(
             kind=member.kind,
@@ -35,6 +45,8 @@ async def processors(request: Request, caller: Known) -> ProcessorList:  # noqa:
             version=member.version,
             timeout_s=member.timeout_s,
             lookback_chars=member.incremental.lookback_chars if member.incremental is not None else None,
+            scans=member.scans,
+            counts=counts(kind, member.name),
         )
         for kind in KINDS
         for position, member in enumerate(manifest.chain(kind))
@@ -43,7 +55,20 @@ async def processors(request: Request, caller: Known) -> ProcessorList:  # noqa:
         release=manifest.release_mode,
         window_chars=manifest.window_chars,
         required_controls=list(manifest.required_controls),
+        counted_since=traces.since,
+        agents=[agent.name for agent in manifest.agents],
         processors=rows,
+    )
+
+
+def _counts(tally: Tally) -> ProcessorCounts:
+    return ProcessorCounts(
+        runs=tally["runs"],
+        changed=tally["replace"],
+        changes=tally["changes"],
+        refused=tally["reject"] + tally["block"],
+        skipped=tally["skipped"],
+        failed=tally["failed"],
     )
 
 

@@ -23,6 +23,9 @@ from streams.gateway.hub import Bounds, Hub
 from streams.gateway.keys import Keys, KeysError
 from streams.gateway.limits import Limits
 from streams.gateway.models import listed_models, usable_params
+from streams.gateway.pulse import Meter
+from streams.gateway.traces import Traces
+from streams.gateway.watching import watching
 from streams.metrics import GatewayMetrics
 from streams.settings import Settings, SettingsError
 from streams.status import serve_status
@@ -129,6 +132,7 @@ async def gateway(
         quiet_s=settings.turn_timeout_s + _SLACK_S,
         max_body_bytes=settings.gateway_max_body_bytes,
         cors_origins=settings.gateway_cors_origins,
+        console=settings.gateway_console,
         models=listed_models(settings),
         params=usable_params(settings),
     )
@@ -140,11 +144,19 @@ async def gateway(
     )
     longest = settings.turn_timeout_s + _SLACK_S
     bounds = Bounds(lookback_s=longest * _LOOKBACK, longest_turn_s=longest)
+    meter = Meter()
+    traces = Traces(
+        since=time.time() - bounds.lookback_s,
+        longest_turn_s=longest,
+        watch=settings.gateway_frames,
+        ended=meter.ended,
+    )
     async with (
         TurnClient(connection, names) as client,
-        Hub(connection, names, client.partitions, bounds) as hub,
+        Hub(connection, names, client.partitions, bounds, seen=traces.take_released) as hub,
+        watching(connection, names, client.partitions, traces),
     ):
-        yield Gateway(options, client, hub, keys, limits, manifest or Manifest(), drop)
+        yield Gateway(options, client, hub, traces, meter, keys, limits, manifest or Manifest(), drop)
 
 
 async def run(settings: Settings, bootstrap: str, told: asyncio.Event) -> None:

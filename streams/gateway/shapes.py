@@ -102,8 +102,23 @@ class Cancelling(BaseModel):
     id: str
 
 
+class ProcessorCounts(BaseModel):
+    """What a processor said about turns of one's tenant: `refused` are rejections and blocks, `changes` single rewrites."""
+
+    runs: int
+    changed: int
+    changes: int
+    refused: int
+    skipped: int
+    failed: int
+
+
 class ProcessorRow(BaseModel):
-    """A declared processor, in its place in its chain."""
+    """A declared processor, in its place in its chain.
+
+    One that `scans` lets go of all text that can no longer become part of what it looks for. `counts` is what this gateway
+    has read of it since `counted_since`; None for a key that is bound to a user.
+    """
 
     kind: str
     position: int
@@ -111,14 +126,18 @@ class ProcessorRow(BaseModel):
     version: str
     timeout_s: float
     lookback_chars: int | None = None
+    scans: bool = False
+    counts: ProcessorCounts | None = None
 
 
 class ProcessorList(BaseModel):
-    """What is declared, as this gateway was started with, and how answers are released."""
+    """What is declared, as this gateway was started with, and how answers are released; times are epoch seconds."""
 
     release: str
     window_chars: int
     required_controls: list[str]
+    counted_since: float
+    agents: list[str]
     processors: list[ProcessorRow]
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 
 from streams.gateway import sse
-from streams.gateway.auth import Known
+from streams.gateway.auth import Known, check_unbound
 from streams.gateway.context import Gateway, gateway_of
 from streams.gateway.faults import ErrorAnswer, GatewayError, error_body, invalid, too_many
 from streams.gateway.following import follow
@@ -23,11 +23,13 @@ from streams.gateway.keys import Caller
 from streams.gateway.limits import TooManyError
 from streams.gateway.shapes import (
     Cancelling,
+    State,
     Submitted,
     TurnBody,
     TurnList,
     TurnRow,
     TurnState,
+    state_of,
     submitted,
     turn_row,
     turn_state,
@@ -89,35 +91,39 @@ async def submit_turn(gateway: Gateway, caller: Caller, fields: dict[str, Any]) 
             code="too_large",
         )
     gateway.hub.expect(record.turn, new=new)
+    gateway.traces.asked(record.turn, new=new)
     return await gateway.client.submit(record)
 
 
 @router.get("/turns")
 async def list_turns(
-    request: Request, caller: Known, limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50
+    request: Request,
+    caller: Known,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
+    state: Annotated[list[State] | None, Query(max_length=10, description="only turns in one of these states")] = None,
+    thread: Annotated[str | None, Query(max_length=200, description="only threads whose id has this in it")] = None,
 ) -> TurnList:
     """List the latest turns of one's tenant that this gateway knows of, without their text."""
-    if caller.user is not None:
-        raise GatewayError(
-            HTTPStatus.FORBIDDEN,
-            "a key that is bound to a user sees the turns whose ids it was given, and no list",
-            kind="permission_error",
-            code="user_bound_key",
-        )
-    rows: list[TurnRow] = [turn_row(held) for held in gateway_of(request).hub.recent(caller.tenant, limit)]
+    check_unbound(caller)
+    wanted = frozenset(state or ())
+
+    def right(held: Held) -> bool:
+        return (not wanted or state_of(held) in wanted) and (thread in held.view.turn.thread_id if thread else True)
+
+    rows: list[TurnRow] = [turn_row(held) for held in gateway_of(request).hub.recent(caller.tenant, limit, right)]
     return TurnList(turns=rows)
 
 
 @router.get("/turns/{turn_id}")
 async def look(request: Request, caller: Known, turn_id: TurnId) -> TurnState:
     """Return what has become of a turn: `pending` as long as nothing of it was released, also if it does not exist."""
-    return turn_state(await _whole(gateway_of(request), _turn(caller, turn_id)))
+    return turn_state(await whole(gateway_of(request), turn_named(caller, turn_id)))
 
 
 @router.delete("/turns/{turn_id}", status_code=HTTPStatus.ACCEPTED)
 async def cancel(request: Request, caller: Known, turn_id: TurnId) -> Cancelling:
     """Ask for an open turn to be ended: it ends `cancelled`, unless it ended before."""
-    await gateway_of(request).client.cancel(_turn(caller, turn_id))
+    await gateway_of(request).client.cancel(turn_named(caller, turn_id))
     return Cancelling(id=turn_id)
 
 
@@ -139,7 +145,7 @@ async def events(
     The name of an event is the frame's `kind`, its data the frame. While text is held there are comments. After the
     terminal frame the stream ends.
     """
-    gateway, turn = gateway_of(request), _turn(caller, turn_id)
+    gateway, turn = gateway_of(request), turn_named(caller, turn_id)
     try:
         at = Position.parse(last_event_id) if last_event_id else None
     except IdError as error:
@@ -182,14 +188,24 @@ async def _encoded(gateway: Gateway, turn: TurnKey, at: Position | None) -> Asyn
         await news.aclose()
 
 
-def _turn(caller: Caller, turn_id: str) -> TurnKey:
+def turn_named(caller: Caller, turn_id: str) -> TurnKey:
+    """Return the turn of the caller's tenant that goes by this id.
+
+    Raises:
+        GatewayError: no turn can.
+    """
     try:
         return turn_of(caller.tenant, turn_id)
     except IdError as error:
         raise GatewayError(HTTPStatus.NOT_FOUND, str(error), param="turn_id", code="unknown_turn") from None
 
 
-async def _whole(gateway: Gateway, turn: TurnKey) -> Held:
+async def whole(gateway: Gateway, turn: TurnKey) -> Held:
+    """Return what was released of `turn`, once all of that is known.
+
+    Raises:
+        GatewayError: that takes longer than callers wait.
+    """
     try:
         return await gateway.hub.whole(turn, limit_s=gateway.options.patience_s)
     except TimeoutError:

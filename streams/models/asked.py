@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import TypeAlias
 
 from topics.ids import TurnKey
-from topics.records import CallRecord
+from topics.records import CallRecord, PromptRequest
 
 #: How many steps are remembered, those that were seen last.
 STEPS_KEPT = 10_000
@@ -26,16 +26,19 @@ class AskedProviders:
         self._kept = kept
         self._asked: OrderedDict[_Step, set[str]] = OrderedDict()
 
-    def is_retry(self, call: CallRecord, provider: str) -> bool:
-        """Return whether `call` would ask `provider` again; of a step that nothing is known of, later attempts would."""
+    def is_retry(self, call: PromptRequest, provider: str) -> bool:
+        """Return whether `call` would ask `provider` again that failed before.
+
+        A call that was merely interrupted is no failure. Of a step that nothing is known of, a retry would ask it again.
+        """
         step = call.turn, call.step
         asked = self._asked.get(step)
         if asked is None:
-            asked = self._asked[step] = set() if call.attempt == 0 else {provider}
+            asked = self._asked[step] = {provider} if call.retry else set()
         self._asked.move_to_end(step)
         if len(self._asked) > self._kept:
             self._asked.popitem(last=False)
-        return call.attempt > 0 and provider in asked
+        return call.retry and provider in asked
 
     def ask(self, call: CallRecord, provider: str) -> None:
         """Note that `provider` is asked."""

@@ -14,7 +14,7 @@ from streams.models.breaker import CircuitBreaker
 from streams.models.budget import RetryBudget
 from streams.models.delta import Delta
 from streams.models.errors import CircuitOpenError, ProviderPausedError, RetryBudgetExhaustedError
-from topics.records import CallRecord
+from topics.records import PromptRequest
 
 #: How a call that was made ended, as far as the provider is concerned: with an answer, with an error of a provider that
 #: is there, with one that says it is down, or before anybody could tell.
@@ -79,7 +79,7 @@ class ProviderGuard:
             )
         return left
 
-    def admit(self, call: CallRecord, now: float) -> GuardedCall:
+    def admit(self, call: PromptRequest, now: float) -> GuardedCall:
         """Take note that `call` is about to be made, and return what it tells how it fares.
 
         Raises:

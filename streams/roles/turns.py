@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from processors import Deps, DepsError, FailurePolicy, LastMessages, Manifest, load_deps
+from processors import Deps, DepsError, FailurePolicy, LastMessages, Manifest
+from processors.board import Plan
+from processors.catalogue import anything_named, load
+from processors.effective import effective
 from processors.scanner import ScannerChain
 from streams.broker_access import connection_of
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
+from streams.deployments.deployer import Deployer, Running
+from streams.deployments.reporter import Reporter
+from streams.deployments.shadow import Shadow
 from streams.faust_shell.base import AppSettings, JournalApp
+from streams.faust_shell.deployments_tail import DeploymentsTail
 from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.faust_shell.usage_tail import UsageTail
@@ -21,7 +30,8 @@ from streams.metrics import Metrics
 from streams.policies import with_chains
 from streams.process import die, run_until_stopped, unique, worker_name
 from streams.settings import Settings
-from streams.status import serve_status
+from streams.status import Status, serve_status
+from streams.turns.chain_table import ChainTable, TurnChains
 from streams.turns.desk import DeskSettings
 from streams.turns.loop import Ports
 from streams.turns.meter import UsageMeter
@@ -37,6 +47,7 @@ log = logging.getLogger(__name__)
 
 #: What models are told of a thread where the operator says nothing about it.
 HISTORY = LastMessages(40)
+NOTHING_DEPLOYED = Plan()
 
 
 async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
@@ -52,66 +63,148 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
     chains = chain_runner(settings)
     await chains.start()
     try:
-        manifest = chains.manifest
         partitions = await TopicAdmin(connection, topic_names).require()
         metrics = Metrics()
         status = serve_status(settings.metrics_port, metrics)
-        metrics.ungated(not manifest.output)
-        if not manifest.output:
-            log.warning("no output processor is declared: answers are released as they come, unjudged")
-        meter = usage_meter(manifest)
-        idempotent = await takes_idempotent_producers(connection)
-        app = JournalApp(
-            AppSettings(
-                connection,
-                topic_names,
-                partitions,
-                "turns",
-                settings.session_timeout_s,
-                idempotent,
-                settings.static_member,
-            )
-        )
-        desk = DeskSettings(
-            partitions=partitions,
-            on_busy=settings.on_busy,
-            max_thread_turns=settings.max_thread_turns,
-            idempotency_window_s=settings.idempotency_window_s,
-            threads=ThreadSettings(
-                window=manifest.history or (None if manifest.own_history else HISTORY),
-                windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
-                retention_s=settings.thread_retention_s,
-            ),
-        )
-        worker = TurnWorker(
-            policy(settings, manifest),
-            WorkerSettings(desk, max_open_turns=settings.max_open_turns),
-            chains,
-            Ports(app.sender, app.reader, topic_names, worker_name(), time.time, die, metrics),
-            app.logs,
-            open_scanner=scanner_opener(settings, manifest),
-            meter=meter,
-            replays=app.journal.take_replays,
-            unique=unique,
-        )
-        app.belong_to(worker.partitions, die)
-        feed(app, worker, die, patient=names.REQUESTS, urgent=[names.FRAMES, names.TOOL_RESULTS], observer=metrics)
-        status.ready_when(app.unready)
-        async with usage_followed(meter, connection, topic_names, partitions, metrics):
-            await run_until_stopped(app, worker.partitions.lose)
+        async with deployed(settings, chains, connection, topic_names, metrics) as deployer:
+            around = Surroundings(chains.manifest, connection, topic_names, partitions, metrics, status)
+            await _work(settings, deployer, around)
     finally:
         await chains.stop()
 
 
-def usage_meter(manifest: Manifest) -> UsageMeter | None:
-    """Return what counts usage and users' turns, None where nobody asks.
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a turn worker works with: the manifest of its `Deps`, the broker, and where it counts what it does."""
+
+    manifest: Manifest
+    connection: Connection
+    topic_names: Names
+    partitions: int
+    metrics: Metrics
+    status: Status
+
+
+async def _work(settings: Settings, deployer: Deployer, around: Surroundings) -> None:
+    manifest, connection, topic_names = around.manifest, around.connection, around.topic_names
+    partitions, metrics = around.partitions, around.metrics
+    counted_s = recent_turns_s(deployer.table)
+    meter = usage_meter(manifest, counted_s)
+    idempotent = await takes_idempotent_producers(connection)
+    app = JournalApp(
+        AppSettings(
+            connection,
+            topic_names,
+            partitions,
+            "turns",
+            settings.session_timeout_s,
+            idempotent,
+            settings.static_member,
+        )
+    )
+    desk = DeskSettings(
+        partitions=partitions,
+        on_busy=settings.on_busy,
+        max_thread_turns=settings.max_thread_turns,
+        idempotency_window_s=settings.idempotency_window_s,
+        threads=ThreadSettings(
+            window=manifest.history or (None if manifest.own_history else HISTORY),
+            windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
+            retention_s=settings.thread_retention_s,
+        ),
+    )
+    worker = TurnWorker(
+        deployer.table,
+        WorkerSettings(desk, max_open_turns=settings.max_open_turns),
+        Ports(app.sender, app.reader, topic_names, worker_name(), time.time, die, metrics),
+        app.logs,
+        revive=deployer.revive,
+        judged=deployer.shadow.judged if deployer.shadow is not None else None,
+        meter=meter,
+        replays=app.journal.take_replays,
+        unique=unique,
+    )
+    if deployer.shadow is not None:
+        deployer.shadow.producer = app.sender
+    deployer.pinned = lambda: worker.pinned
+    deployer.counted_s = counted_s
+    app.belong_to(worker.partitions, die)
+    feed(app, worker, die, patient=names.REQUESTS, urgent=[names.FRAMES, names.TOOL_RESULTS], observer=metrics)
+    around.status.ready_when(app.unready)
+    async with usage_followed(meter, connection, topic_names, partitions, metrics), following(deployer):
+        await run_until_stopped(app, worker.partitions.lose)
+
+
+@asynccontextmanager
+async def deployed(
+    settings: Settings, chains: Runner, connection: Connection, topic_names: Names, metrics: Metrics
+) -> AsyncIterator[Deployer]:
+    """Give the block the chains as they are deployed: everything that is on the topic is read before it begins.
+
+    Raises:
+        DepsError: what is deployed cannot be run here.
+    """
+    reporter = Reporter(connection, topic_names, worker_name(), "turns", time.time)
+
+    def changed(running: Running) -> None:
+        ungated = any(one.policy.mode == "live" for one in deployer.table.begun_with)
+        metrics.ungated(ungated)
+        if ungated:
+            log.warning("no output processor is declared: answers are released as they come, unjudged")
+        reporter.changed(running)
+
+    def made(plan: Plan, installed: ChainRunner) -> TurnChains:
+        manifest = installed.manifest
+        deployer.check_counted(manifest)
+        return TurnChains(policy(settings, manifest), installed, scanner_opener(settings, manifest, plan))
+
+    shadow = Shadow(lambda: _apart(settings, workers=1), topic_names, time.time, metrics.judged_in_shadow)
+    deployer = Deployer(chains, made, changed, shadow)
+    tail = DeploymentsTail(connection, topic_names, deployer.take, deployer.unreadable, die)
+    async with tail.followed(), reporter.reporting():
+        try:
+            await deployer.start()
+            yield deployer
+        finally:
+            await shadow.stop()
+
+
+@asynccontextmanager
+async def following(deployer: Deployer) -> AsyncIterator[None]:
+    """Have the chains follow what is deployed while the block runs."""
+
+    def ended(task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            die(error)
+
+    task = asyncio.create_task(deployer.run(), name="deployments")
+    task.add_done_callback(ended)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def recent_turns_s(table: ChainTable) -> float:
+    """Return how far back, in seconds, the chains that turns begin with ask for users' turns."""
+    runners = [one.runner for one in table.begun_with]
+    return max((one.manifest.recent_turns_s for one in runners if one is not None), default=0.0)
+
+
+def usage_meter(manifest: Manifest, recent_s: float | None = None) -> UsageMeter | None:
+    """Return what counts usage and users' turns of `recent_s` seconds (None: as the manifest asks for).
+
+    None where nobody asks for anything.
 
     Raises:
         DepsError: somebody asks for more than the topic keeps.
     """
-    if not manifest.budgets and not manifest.recent_turns_s:
+    recent_s = manifest.recent_turns_s if recent_s is None else recent_s
+    if not manifest.budgets and not recent_s:
         return None
-    meter = UsageMeter(manifest.budgets, manifest.recent_turns_s)
+    meter = UsageMeter(manifest.budgets, recent_s)
     kept_s = names.USAGE.retention_s or 0
     if meter.window_s > kept_s:
         raise DepsError(
@@ -142,19 +235,35 @@ async def usage_followed(
         yield
 
 
-def chain_runner(settings: Settings) -> ChainRunner:
-    """Return what runs the operator's processors: processes of their own, or nothing where none are declared."""
-    failures = FailurePolicy(voice_channels=frozenset(settings.voice_channels))
-    if settings.deps is None:
-        return InlineChainRunner(Deps(), policy=failures)
-    return ProcessChainRunner(settings.deps, workers=settings.processor_workers, paths=(Path.cwd(),), policy=failures)
+Runner = InlineChainRunner | ProcessChainRunner
 
 
-def scanner_opener(settings: Settings, manifest: Manifest) -> Callable[[], ScannerChain] | None:
+def chain_runner(settings: Settings) -> Runner:
+    """Return what runs the operator's processors: processes of their own, or nothing where no code is named."""
+    if settings.deps is None and not anything_named(settings.processors):
+        return InlineChainRunner(Deps())
+    return _apart(settings, workers=settings.processor_workers)
+
+
+def _apart(settings: Settings, *, workers: int) -> ProcessChainRunner:
+    """Return what runs the operator's processors in so many processes of their own."""
+    return ProcessChainRunner(
+        settings.deps,
+        sources=settings.processors,
+        workers=workers,
+        paths=(Path.cwd(),),
+        policy=FailurePolicy(voice_channels=frozenset(settings.voice_channels)),
+    )
+
+
+def scanner_opener(
+    settings: Settings, manifest: Manifest, plan: Plan = NOTHING_DEPLOYED
+) -> Callable[[], ScannerChain] | None:
     """Return what opens the output chain's scanners in this process, where every member of it has one."""
-    if manifest.release_mode != "scan" or settings.deps is None:
+    if manifest.release_mode != "scan":
         return None
-    return load_deps(settings.deps, paths=(Path.cwd(),)).scanners()
+    deps, catalogue = load(settings.deps, settings.processors, paths=(Path.cwd(),))
+    return effective(deps, catalogue, plan).scanners()
 
 
 def policy(settings: Settings, manifest: Manifest) -> Policy:

@@ -6,17 +6,20 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from processors import IncomingMessage, TurnContext
-from streams.chains import ChainRunner
+from processors import Answer, IncomingMessage, TurnContext
+from processors.outcomes import OutputOutcome
 from streams.gate import events
 from streams.gate.state import Turn
 from streams.gate.work import RunGovernance, RunInput, RunOutput, RunPost, RunPre, RunRules, Work
 from streams.judging import context_of, judge, judge_calls, judge_reply, subject
 from streams.ports import Fatal
+from streams.turns.chain_table import TurnChains
 from topics.ids import TurnKey
 
 #: Told a turn and what became of its chain run.
 Report = Callable[[TurnKey, events.Event], None]
+#: Told a turn, a whole answer of it, and what the output chain made of that.
+Judged = Callable[[Turn, Answer, OutputOutcome], None]
 
 
 @dataclass(slots=True)
@@ -26,13 +29,16 @@ class _Chore:
 
 
 class Chores:
-    """Runs the work that turns ask for.
+    """Runs the work that turns ask for, each turn's with the `chains` that it has pinned.
 
     Work that equals what was done last for the turn is not done again: a pass that released nothing is repeated only
     once there is more text. Frames that arrive during a pass are covered by the next one together.
     """
 
-    def __init__(self, chains: ChainRunner, fatal: Fatal, *, limit: int) -> None:
+    def __init__(
+        self, chains: Callable[[Turn], TurnChains], fatal: Fatal, *, limit: int, judged: Judged | None = None
+    ) -> None:
+        self._judged = judged
         self._chains = chains
         self._report: Report = _nobody_asked
         self._fatal = fatal
@@ -78,22 +84,27 @@ class Chores:
 
     async def _do(self, turn: Turn, work: Work) -> events.Event:
         context = context_of(turn)
+        chains = self._chains(turn).runner
+        if chains is None:
+            raise RuntimeError("there is work for chains that nobody runs")
         match work:
             case RunGovernance():
-                return events.GovernanceDone(await self._chains.run_governance(_incoming(turn, context)))
+                return events.GovernanceDone(await chains.run_governance(_incoming(turn, context)))
             case RunPre():
-                return events.PreDone(await self._chains.run_pre(_incoming(turn, context)))
+                return events.PreDone(await chains.run_pre(_incoming(turn, context)))
             case RunInput(step=step):
                 prompt, earlier = turn.base_prompt(), len(turn.earlier)
-                return events.InputDone(step, await self._chains.run_input(prompt, context, history=earlier))
+                return events.InputDone(step, await chains.run_input(prompt, context, history=earlier))
             case RunOutput(step=step, attempt=attempt, upto=upto, final=final):
-                return events.PassDone(
-                    step, attempt, upto, final, await judge(self._chains, subject(turn, work, context))
-                )
+                answer = subject(turn, work, context)
+                outcome = await judge(chains, answer)
+                if final and self._judged is not None:
+                    self._judged(turn, answer, outcome)
+                return events.PassDone(step, attempt, upto, final, outcome)
             case RunRules(step=step):
-                return events.RulesDone(step, await judge_calls(self._chains, turn, context))
+                return events.RulesDone(step, await judge_calls(chains, turn, context))
             case RunPost():
-                return events.PostDone(await judge_reply(self._chains, turn, context))
+                return events.PostDone(await judge_reply(chains, turn, context))
 
 
 def _incoming(turn: Turn, context: TurnContext) -> IncomingMessage:

@@ -21,6 +21,7 @@ from streams.gate.work import Work, work_of
 from streams.journal.replay import Rows
 from streams.journal.writer import Row
 from streams.sources import Refused, Source
+from streams.turns.chain_table import ChainTable, TurnChains
 from streams.turns.inputs import Input, News
 from streams.turns.meter import UsageMeter
 from streams.turns.threads import Threads, ThreadSettings, Trim
@@ -44,13 +45,15 @@ class DeskSettings:
     """What a desk needs to know beside the turns' policy. Times in seconds, sizes in bytes.
 
     `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
-    `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room.
+    `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room, and
+    `max_user_bytes` what a request says of its user, which goes along with each tool call.
     """
 
     partitions: int
     on_busy: OnBusy = "queue"
     max_thread_turns: int = 100
     max_request_bytes: int = 768 * 1024
+    max_user_bytes: int = 512 * 1024
     max_frame_bytes: int = 900 * 1024
     threads: ThreadSettings = field(default_factory=ThreadSettings)
     idempotency_window_s: float = 24 * 3600.0
@@ -98,21 +101,22 @@ class Plan:
 class Desk:
     """The turns of one partition.
 
-    `turns` are the open ones, `done` the closed ones that a late duplicate may still ask for. `open_scanner` gives what
-    follows an answer, where all of the output chain can scan. `meter` knows what was spent and how often was asked, where
-    budgets or processors need that; it is the worker's, and told what the turns here do.
+    `turns` are the open ones, `done` the closed ones that a late duplicate may still ask for. `chains` are the worker's:
+    which of them a turn runs through, it pins when it starts; a bare policy is that of the only ones. `meter` knows what
+    was spent and how often was asked, where budgets or processors need that; it is the worker's, and told what the turns
+    here do.
     """
 
     def __init__(
         self,
         partition: int,
-        policy: Policy,
+        chains: ChainTable | Policy,
         settings: DeskSettings,
         open_scanner: Callable[[], Scanner] | None = None,
         meter: UsageMeter | None = None,
     ) -> None:
         self.partition = partition
-        self.policy = policy
+        self.chains = chains if isinstance(chains, ChainTable) else ChainTable(TurnChains(chains, None, open_scanner))
         self.settings = settings
         self.turns: dict[TurnKey, Turn] = {}
         self.done: dict[TurnKey, Done] = {}
@@ -120,9 +124,13 @@ class Desk:
         self._asked_again: dict[TurnKey, None] = {}
         self._confirmed: dict[TurnKey, int] = {}
         self.threads = Threads(settings.threads)
-        self._open_scanner = open_scanner
         self._meter = meter
         self._scans: dict[TurnKey, AnswerScan] = {}
+
+    @property
+    def policy(self) -> Policy:
+        """What the operator decided, but for the chains: those are of each turn."""
+        return self.chains.usual.policy
 
     # -- recovery -----------------------------------------------------------------------------------------------------
 
@@ -150,12 +158,13 @@ class Desk:
             self._remember(turn, plan)
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
+        plan.trims += self.threads.outgrown(busy=self._threads)
         return plan
 
     def _replay(self, key: TurnKey, records: Sequence[JournalRecord], plan: Plan) -> Turn:
         confirmed = max(record.confirmed for record in records)
         try:
-            turn = self._told(machine.begin(records[0]))
+            turn = self._told(machine.begin(records[0]), records)
             owed: list[Outgoing] = []
             for record in records[1:]:
                 if record.n > confirmed:
@@ -173,14 +182,17 @@ class Desk:
     def startable(self) -> list[News]:
         """Return what is due after `restore`: the start of each thread's first turn, if it is still queued.
 
-        Also the ends that a crash cut off right after their turns were accepted: of requests that could not be read
-        (they fail when they are started), and of those that met a busy thread with `on_busy="reject"`.
+        And that a turn's pinned chains are gone from here. Also the ends that a crash cut off right after their turns were
+        accepted: of requests that could not be read (they fail when they are started), and of those that met a busy thread
+        with `on_busy="reject"`.
         """
         due: list[News] = []
         for queue in self._threads.values():
             busy = False
             for place, key in enumerate(queue):
                 turn = self.turns[key]
+                if self.chains.lacks(turn):
+                    due.append(News(key, events.Rechain()))
                 if turn.phase is Phase.QUEUED and (place == 0 or not turn.readable):
                     due.append(News(key, events.Start()))
                 elif turn.phase is Phase.QUEUED and busy and self.settings.on_busy == "reject":
@@ -224,7 +236,7 @@ class Desk:
         return [
             News(key, tick)
             for key, turn in self.turns.items()
-            if not turn.over and machine.wake_at(turn, self.policy, listening_since) <= now
+            if not turn.over and machine.wake_at(turn, self.chains.of(turn).policy, listening_since) <= now
         ]
 
     def expired(self, now: float) -> list[str]:
@@ -236,12 +248,14 @@ class Desk:
         old = [key for key, done in self.done.items() if done.at < limit]
         for key in old:
             del self.done[key]
-        return [*map(str, old), *self.threads.expired(now)]
+        return [*map(str, old), *self.threads.expired(now, busy=self._threads)]
 
     def work(self, key: TurnKey) -> Work | None:
-        """Return the chain run that a turn waits for, if it is open and waits for one."""
+        """Return the chain run that a turn waits for, if it is open and waits for one, and it is settled which chains."""
         turn = self.turns.get(key)
-        return work_of(turn, self.policy) if turn is not None else None
+        if turn is None or self.chains.lacks(turn):
+            return None
+        return work_of(turn, self.chains.of(turn).policy)
 
     # -- one input ----------------------------------------------------------------------------------------------------
 
@@ -313,6 +327,10 @@ class Desk:
             reason = f"the request is older than {window_s:.0f} s, and its turn may be over: send it as a new turn"
             self._refuse_request(source, "ExpiredRequestError", reason, now, plan)
             return
+        if request.user is not None and len(request.user.model_dump_json().encode()) > self.settings.max_user_bytes:
+            reason = f"the request's user takes over {self.settings.max_user_bytes} bytes: say less of them"
+            self._refuse_request(source, "RecordTooLargeError", reason, now, plan)
+            return
         self._submit(request, source, now, plan)
 
     def _submit(self, request: TurnRequest, source: Source, now: float, plan: Plan) -> None:
@@ -380,7 +398,8 @@ class Desk:
         if isinstance(event, events.Start):
             turn = self._told(turn)
         afford = self._meter is None or self._meter.afford(turn, now)
-        for entry in machine.decide(turn, event, now, self.policy, self._scan(key), afford=afford):
+        chains = self.chains.of(turn)
+        for entry in machine.decide(turn, event, now, chains.policy, self._scan(key, chains), afford=afford):
             record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
             plan.journal.append((key, record))
             effects = effects_of(turn, record, self.policy.max_record_bytes)
@@ -390,18 +409,26 @@ class Desk:
                 self._meter.note(before, turn, effects, now)
             self.turns[key] = turn
             self._remember(turn, plan)
+            if turn.over:
+                # Perhaps because an entry was too large, and a failure took its place: what followed from it does not.
+                break
         if turn.phase is Phase.CLOSED:
             self._close(turn, now, plan)
 
-    def _told(self, turn: Turn) -> Turn:
-        """Return `turn` with what its model is told of the thread. The same whenever it is asked: it is alone there.
+    def _told(self, turn: Turn, records: Iterable[JournalRecord] = ()) -> Turn:
+        """Return `turn` with what its model is told of the thread: the same for one whose `records` say it has begun.
 
         Also with when its user's turns before it were, as far as they are known now: for pre-processors, whose word is
         journaled.
         """
         if self._meter is not None and self._meter.counts_turns:
             turn = turn.with_(recent=self._recent(turn, self._meter))
-        return turn if turn.stateless else turn.with_(history=self.threads.history(turn.key, turn.request.agent))
+        if turn.stateless:
+            return turn
+        for record in records:
+            if isinstance(record.entry, entries.Started):
+                return turn.with_(history=self.threads.newest(turn.key, record.entry.told))
+        return turn.with_(history=self.threads.history(turn.key, turn.request.agent))
 
     def _recent(self, turn: Turn, meter: UsageMeter) -> tuple[float, ...]:
         seen = dict(meter.recent(turn))
@@ -411,14 +438,12 @@ class Desk:
 
     def _remember(self, turn: Turn, plan: Plan) -> None:
         if turn.phase is Phase.ENDED:
-            rows, trims = self.threads.remember(turn)
-            plan.remember += rows
-            plan.trims += trims
+            plan.remember += self.threads.remember(turn)
 
-    def _scan(self, key: TurnKey) -> AnswerScan | None:
-        if self._open_scanner is None:
+    def _scan(self, key: TurnKey, chains: TurnChains) -> AnswerScan | None:
+        if chains.open_scanner is None:
             return None
-        return self._scans.setdefault(key, AnswerScan(self._open_scanner))
+        return self._scans.setdefault(key, AnswerScan(chains.open_scanner))
 
     def _fitting(self, entry: entries.AnyEntry) -> entries.AnyEntry:
         """Return `entry`, or a failure in its place if it cannot be journaled in one record."""
@@ -440,6 +465,7 @@ class Desk:
         partition, offset = turn.closed_at or (turn.partition, -1)
         self.done[key] = Done(turn.outcome or "", partition, offset, now)
         plan.closed.append(key)
+        plan.trims += self.threads.trimmed(key.thread)
         if key in self._asked_again:
             del self._asked_again[key]
             plan.repeats.append((key, self.done[key]))

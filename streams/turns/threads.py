@@ -5,7 +5,7 @@ Pure planning, as in `desk`: rows returned here are already counted, so whoever 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streams.gate.state import Turn
@@ -108,14 +108,9 @@ class Threads:
 
     def history(self, turn: TurnKey, agent: str) -> tuple[Message, ...]:
         """Return what the model of `turn`, as `agent`, is told of those before it: answered turns, oldest first."""
-        thread = self._threads.get(subject_of(turn.thread))
-        if thread is None:
-            return ()
         told: list[tuple[Message, ...]] = []
         size = 0
-        for one in reversed(thread.turns):
-            if one.outcome not in ANSWERED or one.turn_id == turn.turn_id:
-                continue
+        for one in self._answered_before(turn):
             size += one.size
             if size > self._settings.max_told_bytes:
                 break
@@ -123,6 +118,22 @@ class Threads:
         messages = tuple(message for turn in reversed(told) for message in turn)
         window = self._settings.windows.get(agent, self._settings.window)
         return window(messages) if window is not None else messages
+
+    def newest(self, turn: TurnKey, count: int) -> tuple[Message, ...]:
+        """Return the last `count` messages before `turn`: what its model was told, however that was chosen then."""
+        messages: tuple[Message, ...] = ()
+        for one in self._answered_before(turn):
+            if len(messages) >= count:
+                break
+            messages = (*one.messages(), *messages)
+        return messages[-count:] if count else ()
+
+    def _answered_before(self, turn: TurnKey) -> Iterator[_Remembered]:
+        """Yield the answered turns of the thread before `turn`, which may be remembered itself by now; newest first."""
+        thread = self._threads.get(subject_of(turn.thread))
+        for one in reversed(thread.turns if thread is not None else []):
+            if one.outcome in ANSWERED and one.turn_id != turn.turn_id:
+                yield one
 
     def recent(self, turn: TurnKey, user: str | None) -> dict[TurnKey, float]:
         """Return the turns of `user` before `turn` in its thread, each with when it ended. Those blocked are none."""
@@ -133,26 +144,50 @@ class Threads:
             if one.user == user and one.outcome != "blocked" and one.turn_id != turn.turn_id
         }
 
-    def remember(self, turn: Turn) -> tuple[list[JournalRow], list[Trim]]:
-        """Return the rows that are still to be journaled of a turn that is over, and what its thread can forget."""
+    def remember(self, turn: Turn) -> list[JournalRow]:
+        """Return the rows that are still to be journaled of a turn that is over."""
         entry = entry_of(turn)
         if entry is None:
-            return [], []
+            return []
         subject = subject_of(turn.key.thread)
         thread = self._threads.setdefault(subject, _Thread())
         if thread.turns and (thread.turns[-1].turn_id, thread.turns[-1].at) == (entry.turn_id, entry.at):
-            return [], []
+            return []
         made: list[JournalRow] = []
         for row in rows_of(entry, self._settings.max_row_bytes)[len(thread.unfinished) :]:
             value = row.encode()
             made.append(JournalRow(subject, thread.next_n, value))
             self._note(thread, row, value)
-        return made, self._trim(subject, thread)
+        return made
 
-    def expired(self, now: float) -> list[str]:
-        """Forget threads in which nothing was said for too long, and return their subjects."""
+    def trimmed(self, thread: ThreadKey) -> list[Trim]:
+        """Forget what `thread` has outgrown, and return what of it can go.
+
+        To be called when a turn there is closed: as long as one is open, whoever resumes it must find what it was told.
+        """
+        subject = subject_of(thread)
+        known = self._threads.get(subject)
+        return self._trim(subject, known) if known is not None else []
+
+    def outgrown(self, busy: Iterable[ThreadKey]) -> list[Trim]:
+        """Forget what a dead worker did not come to clear of threads that are not `busy`, and return what can go."""
+        kept = set(map(subject_of, busy))
+        return [
+            trim
+            for subject, thread in self._threads.items()
+            if subject not in kept
+            for trim in self._trim(subject, thread)
+        ]
+
+    def expired(self, now: float, busy: Iterable[ThreadKey] = ()) -> list[str]:
+        """Forget threads in which nothing was said for too long, but for those `busy` now, and return their subjects."""
         limit = now - self._settings.retention_s
-        old = [name for name, thread in self._threads.items() if thread.turns and thread.turns[-1].at < limit]
+        kept = set(map(subject_of, busy))
+        old = [
+            name
+            for name, thread in self._threads.items()
+            if thread.turns and thread.turns[-1].at < limit and name not in kept
+        ]
         for name in old:
             del self._threads[name]
         return old

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streams.chains import ChainRunner
-from streams.gate.policy import Policy
+from streams.gate.entries import Started
 from streams.gate.records import JournalError, JournalRecord
-from streams.gate.scan import Scanner
 from streams.journal.claims import Claim
 from streams.journal.owner import JournalOwner, Logs
 from streams.journal.partition import PartitionJournal
 from streams.journal.replay import Replay, Rows
 from streams.journal.writer import JournalWriter
 from streams.sources import Source
-from streams.turns.chores import Chores
+from streams.turns.chain_table import ChainTable
+from streams.turns.chores import Chores, Judged
 from streams.turns.desk import Desk, DeskSettings
 from streams.turns.loop import PartitionLoop, Ports
 from streams.turns.meter import UsageMeter
@@ -35,32 +34,45 @@ class WorkerSettings:
     max_chores: int = 64
 
 
+async def _nothing(_pinned: Sequence[Started]) -> None:
+    """Leave turns whose chains are gone to those that are here."""
+
+
 class TurnWorker:
-    """Works on the turns of all partitions it owns."""
+    """Works on the turns of all partitions it owns.
+
+    `revive` is given what turns from the journal have pinned and `chains` does not have; what it can, it adds there.
+    """
 
     def __init__(
         self,
-        policy: Policy,
+        chains: ChainTable,
         settings: WorkerSettings,
-        chains: ChainRunner,
         ports: Ports,
         logs: Logs,
         *,
-        open_scanner: Callable[[], Scanner] | None = None,
+        revive: Callable[[Sequence[Started]], Awaitable[None]] = _nothing,
+        judged: Judged | None = None,
         meter: UsageMeter | None = None,
         replays: Callable[[], Mapping[int, Replay]],
         unique: Callable[[], str],
     ) -> None:
-        self._policy = policy
         self._settings = settings
         self._chains = chains
+        self._revive = revive
+        self._judged = judged
         self._ports = ports
-        self._open_scanner = open_scanner
         self._meter = meter
         claim = Claim(ports.worker, settings.desk.partitions)
         self.partitions: JournalOwner[PartitionLoop] = JournalOwner(
             logs, claim, self._open, replays=replays, unique=unique
         )
+
+    @property
+    def pinned(self) -> set[str]:
+        """The ids of the chains that open turns have pinned."""
+        loops = self.partitions.loops.values()
+        return {turn.started.pin for loop in loops for turn in loop.desk.turns.values() if turn.begun}
 
     @property
     def full(self) -> bool:
@@ -75,7 +87,7 @@ class TurnWorker:
             await loop.deliver(source)
 
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> PartitionLoop:
-        desk = Desk(partition, self._policy, self._settings.desk, self._open_scanner, self._meter)
+        desk = Desk(partition, self._chains, self._settings.desk, meter=self._meter)
         try:
             turns = {subject: rows for subject, rows in replay.rows.items() if not is_thread(subject)}
             threads = {subject: rows for subject, rows in replay.rows.items() if is_thread(subject)}
@@ -83,7 +95,8 @@ class TurnWorker:
         except (JournalError, ValueError) as exc:
             reason = exc if isinstance(exc, JournalError) else "a row belongs to no turn"
             raise JournalError(f"the turns' journal, partition {partition}: {reason}") from None
-        chores = Chores(self._chains, self._ports.fatal, limit=self._settings.max_chores)
+        await self._revive([turn.started for turn in desk.turns.values() if self._chains.lacks(turn)])
+        chores = Chores(self._chains.of, self._ports.fatal, limit=self._settings.max_chores, judged=self._judged)
         loop = PartitionLoop(desk, PartitionJournal(journal, replay.rows), chores, self._ports)
         loop.start(owed)
         log.info(

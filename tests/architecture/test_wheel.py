@@ -42,11 +42,14 @@ def test_every_module_is_in_the_wheel(packed: set[str]) -> None:
 
 
 def test_the_files_beside_the_modules_are_in_the_wheel(packed: set[str]) -> None:
-    """The marks of typed packages, and the built-ins' word lists."""
+    """The marks of typed packages, the built-ins' word lists, and the console's page."""
     assert {f"{package}/py.typed" for package in PACKAGES} <= packed
     lists = {name for name in wanted("*.txt") if name.startswith("processors/builtin/data/")}
     assert lists
     assert lists <= packed
+    page = {name for name in wanted("*.*") if name.startswith("streams/gateway/console/")}
+    assert "streams/gateway/console/index.html" in page
+    assert page <= packed
 
 
 def test_nothing_else_is_in_the_wheel(packed: set[str]) -> None:

@@ -24,11 +24,13 @@ SHELL = shutil.which("bash") or "/bin/sh"
 
 #: Python that is compiled and not run here: a line of it, and why.
 NOT_RUN_PYTHON = {
+    "openai.OpenAI(": "needs a running gateway; tests/streams/cli/test_first_steps.py runs the README's with one",
     "async with TurnClient(": "needs a running pipeline; tests/streams/cli/test_first_steps.py runs it in one",
     "async def serve(": "needs a running pipeline; tests/docs/test_model_server.py runs it in one",
 }
 #: Commands that are not run here: what they begin with, and why. Those of turngate are parsed all the same.
 NOT_RUN_COMMANDS = {
+    "curl": "needs a running gateway; tests/streams/cli/test_first_steps.py runs it with one",
     "make demo": "builds an environment; tests/streams/cli/test_demo.py runs the demo",
     "make test": "is what runs this",
     "npm install": "fetches a package",
@@ -36,10 +38,22 @@ NOT_RUN_COMMANDS = {
     "docker ": "needs an engine; tests/deploy/test_compose.py runs the commands of its containers",
     "export GRAFANA_PASSWORD": "is for those",
     "turngate keys create me": "writes a file; tests/deploy/test_compose.py makes a key so",
-    "pip install": "fetches packages; tests/packaging/test_install.py installs the wheel with each extra",
+    "pip install": "fetches packages; tests/architecture/test_wheel.py builds the wheel and looks into it",
     "helm ": "needs a cluster; tests/deploy/test_helm.py renders the chart",
     "kubectl ": "the same",
     "turngate up": "runs until it is stopped; tests/streams/cli/test_up.py runs it",
+    **dict.fromkeys(
+        (
+            "turngate processors push",
+            "turngate processors deploy",
+            "turngate processors list",
+            "turngate processors rollback",
+        ),
+        "needs a running pipeline; tests/integration/test_deployments.py runs it in one",
+    ),
+    "turngate gateway": "runs until it is stopped; tests/integration/test_gateway.py has one",
+    "turngate keys": "writes a file; tests/streams/cli/test_gateway_command.py runs it",
+    "turngate processors check my_app": "checks an application of the reader's; tests/streams/cli/test_check.py runs it",
     "turngate send": "needs a running pipeline; tests/streams/cli/test_up.py runs it",
 }
 #: Languages that are no code of ours to run: pictures, records (see test_wire.py), the reader (see test_reader_js.py),
@@ -108,7 +122,7 @@ def test_python_runs(page: Path) -> None:
         if reason_not_to_run(fence.text, NOT_RUN_PYTHON, at_start=False) is None:
             exec(code, namespace)  # noqa: S102 - our own pages
             ran += 1
-    assert ran or page.name == "wire.md"
+    assert ran or page.name in {"wire.md", "gateway.md"}
 
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE)
@@ -117,7 +131,8 @@ def test_commands_do_what_is_shown(command: str, shown: list[str]) -> None:
     check_options(command)
     if reason_not_to_run(command, NOT_RUN_COMMANDS, at_start=True) is not None:
         return
-    turngate = f"turngate() {{ {shlex.quote(sys.executable)} -P -c 'import turngate; turngate.main()' \"$@\"; }}"
+    code = "import sys, turngate; sys.exit(turngate.main())"
+    turngate = f'turngate() {{ {shlex.quote(sys.executable)} -P -c {shlex.quote(code)} "$@"; }}'
     done = subprocess.run(
         [SHELL, "-eu", "-c", f"{turngate}\n{command}"],
         cwd=ROOT,

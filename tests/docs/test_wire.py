@@ -79,25 +79,6 @@ def test_the_journals_are_named() -> None:
     assert told == made - {Names().topic(topic) for topic in TOPICS}
 
 
-def test_what_is_said_to_be_unused_is_unused() -> None:
-    """No worker refers to the topics that are only created."""
-    unused = {
-        name: constant
-        for constant, topic in vars(names).items()
-        if isinstance(topic, Topic)
-        for name in [topic.name]
-        if any("not used by this version" in line and f"`{name}`" in line for line in SECTIONS["Topics"].lines)
-    }
-    assert unused
-    referred = {
-        node.attr if isinstance(node, ast.Attribute) else node.id
-        for path in (ROOT / "streams").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute | ast.Name)
-    }
-    assert not referred & set(unused.values())
-
-
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_each_record_has_its_table(name: str) -> None:
     """Every field that a model adds to its base: name, type, and default or that it is required; nothing else."""
@@ -213,6 +194,7 @@ def test_limits_are_those_of_the_desks() -> None:
     text = " ".join(SECTIONS["Rules for every record"].lines)
     for what, size in (
         ("for a request", settings.max_request_bytes),
+        ("for a user", settings.max_user_bytes),
         ("for a prompt", policy.max_prompt_bytes),
         ("for a model frame", settings.max_frame_bytes),
         ("of JSON", policy.max_record_bytes),

@@ -30,12 +30,18 @@ EXAMPLES = 25
 #: A stream of events of a turn that is not there has no end.
 PATIENCE_S = 1.0
 WITHOUT_INPUT = {"/live", "/ready"}
+#: What models wrote is for operators' keys, and this gateway wants no key.
+REFUSED = {"/v1/turns/{turn_id}/written"}
 OPERATIONS = (
     ("/v1/turns", "POST"),
     ("/v1/turns", "GET"),
     ("/v1/turns/{turn_id}", "GET"),
     ("/v1/turns/{turn_id}", "DELETE"),
     ("/v1/turns/{turn_id}/events", "GET"),
+    ("/v1/turns/{turn_id}/timeline", "GET"),
+    ("/v1/turns/{turn_id}/written", "GET"),
+    ("/v1/key", "GET"),
+    ("/v1/pulse", "GET"),
     ("/v1/chat/completions", "POST"),
     ("/v1/models", "GET"),
     ("/v1/processors", "GET"),
@@ -87,6 +93,14 @@ def ended(url: str) -> str:
     return turn
 
 
+def sensible(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a chat request with a message that can be answered, and without parameters that nobody allows."""
+    kept = ("model", "stream", "stream_options", "tools", "user")
+    fields = {name: value for name, value in body.items() if name in kept}
+    said = body.get("messages")
+    return fields | {"messages": [*(said if isinstance(said, list) else ()), {"role": "user", "content": "hi"}]}
+
+
 def test_every_operation_is_tried(url: str) -> None:
     """A new one has to be added here."""
     paths = httpx.get(f"{url}/openapi.json").json()["paths"]
@@ -121,6 +135,8 @@ def test_no_request_finds_a_fault(url: str, ended: str, path: str, method: str, 
     def attempt(case: Any, *, known: bool) -> None:
         if "{turn_id}" in path and known:
             case.path_parameters = {**(case.path_parameters or {}), "turn_id": ended}
+        if path.endswith("/completions") and known and isinstance(case.body, dict):
+            case.body = sensible(case.body)
         try:
             response = case.call(timeout=PATIENCE_S if path.endswith("/events") else 30)
         except Exception as error:
@@ -133,5 +149,5 @@ def test_no_request_finds_a_fault(url: str, ended: str, path: str, method: str, 
             assert set(response.json()["error"]) == {"message", "type", "param", "code"}, response.text
 
     attempt()
-    if mode == "positive" and not path.endswith("/events"):
+    if mode == "positive" and not path.endswith("/events") and path not in REFUSED:
         assert statuses & {200, 202}, "nothing was ever taken: what is sent is not what is described"

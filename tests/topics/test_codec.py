@@ -17,6 +17,7 @@ from topics.errors import MalformedRecordError, UnreadableRecordError, Unsupport
 from topics.ids import TurnKey
 from topics.names import MODEL_FRAME, RELEASED, REQUEST, TOPICS
 from topics.records import (
+    AuditRecord,
     CancelCall,
     CancelledFrame,
     CancelTurn,
@@ -75,6 +76,7 @@ EXAMPLES: dict[str, Record] = {
     "usage": UsageRecord(**IDS, id="i", agent="a", usage=USAGE, outcome="completed", at=1.5),
     "decisions": Decision(**IDS, phase="output", processor="p", version="1", verdict="replace", changes=2, at=1.5),
     "deployments": Deployment(kind="output", name="p", version="1", digest="d", by="ada", at=1.5),
+    "audit": AuditRecord(action="push", key="output/p@1", by="ada", at=1.5),
     "workers": WorkerStatus(worker="w", role="turns", started_at=1.0, seen_at=2.0, active=("p@1",)),
     "dead-letters": DeadLetter(
         id="d", origin_topic="t", origin_partition=1, origin_offset=2, error="E", reason="r", worker="w", at=1.5

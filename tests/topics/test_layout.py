@@ -30,8 +30,8 @@ def test_every_topic_and_every_journal_is_laid_out() -> None:
 def test_turn_topics_share_the_partition_count_and_control_topics_have_one() -> None:
     """A thread meets on one worker; what is read as a whole is in one order."""
     counts = {layout.name: layout.partitions for layout in wanted_layout(NAMES, 7)}
-    assert {name for name, count in counts.items() if count == 1} == {"p.deployments", "p.workers"}
-    assert {count for name, count in counts.items() if name not in {"p.deployments", "p.workers"}} == {7}
+    assert {name for name, count in counts.items() if count == 1} == {"p.deployments", "p.audit", "p.workers"}
+    assert {count for name, count in counts.items() if name not in {"p.deployments", "p.audit", "p.workers"}} == {7}
 
 
 def test_a_journal_is_compacted_and_never_deleted_by_age() -> None:

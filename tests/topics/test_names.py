@@ -24,6 +24,7 @@ def test_the_table_is_the_one_of_the_contract() -> None:
         ("usage", 30, True),
         ("decisions", 400, True),
         ("deployments", None, False),
+        ("audit", 400, False),
         ("workers", None, False),
         ("dead-letters", 14, True),
     ]
@@ -39,7 +40,7 @@ def test_cleanup_follows_from_retention() -> None:
 def test_readers_may_see_only_what_passed_the_gate() -> None:
     """Everything else is to be denied to them."""
     open_to_readers = {topic.name for topic in TOPICS if not topic.sensitive}
-    assert open_to_readers == {"released", "usage", "decisions", "deployments", "workers"}
+    assert open_to_readers == {"released", "usage", "decisions", "deployments", "audit", "workers"}
 
 
 def test_only_the_turn_worker_releases() -> None:

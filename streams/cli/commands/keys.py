@@ -25,6 +25,9 @@ def create(
         str | None,
         typer.Option(help="The id of the user whose every turn with this key is; without it, the caller says."),
     ] = None,
+    operator: Annotated[
+        bool, typer.Option("--operator", help="May see what models wrote, where TURNGATE_GATEWAY_FRAMES is `show`.")
+    ] = False,
     file: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Add the hash to this file. Without it: TURNGATE_GATEWAY_KEYS_FILE."),
@@ -37,4 +40,4 @@ def create(
     """
     from streams.cli.work.keys import create as work  # noqa: PLC0415 - see the package's text
 
-    raise typer.Exit(work(name, tenant, user, file, as_json=as_json))
+    raise typer.Exit(work(name, tenant, user, file, operator=operator, as_json=as_json))

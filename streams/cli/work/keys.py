@@ -12,7 +12,7 @@ from streams.cli.failures import OK, CommandError
 from streams.gateway.keys import KeyName, KeysError, KeySettings, hash_of, new_key, read_keys
 
 
-def create(name: str, tenant: str, user: str | None, file: str | None, *, as_json: bool) -> int:
+def create(name: str, tenant: str, user: str | None, file: str | None, *, operator: bool, as_json: bool) -> int:
     """Print a new key, add its hash to a file if there is one, and return the exit status.
 
     Raises:
@@ -22,7 +22,7 @@ def create(name: str, tenant: str, user: str | None, file: str | None, *, as_jso
     key = new_key()
     try:
         TypeAdapter(KeyName).validate_python(name)
-        kept = KeySettings(sha256=hash_of(key), tenant=tenant, user=user)
+        kept = KeySettings(sha256=hash_of(key), tenant=tenant, user=user, operator=operator)
     except ValidationError:
         raise CommandError(
             "NAME: write 1 to 64 of the characters A-Z a-z 0-9 _ -; tenant and user: 1 to 200 characters, no slash and no "

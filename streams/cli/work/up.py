@@ -111,9 +111,9 @@ async def _check_deps(settings: Settings) -> bool:
 
     Return whether there are tools beside them.
     """
-    if settings.deps is None:
+    if settings.deps is None and not settings.processors:
         return False
-    chains = ProcessChainRunner(settings.deps, workers=1, paths=(Path.cwd(),))
+    chains = ProcessChainRunner(settings.deps, sources=settings.processors, workers=1, paths=(Path.cwd(),))
     await chains.start()
     try:
         return bool(chains.manifest.tools)
@@ -217,6 +217,8 @@ async def _gateway(crew: Crew, settings: Settings, wish: Wish) -> str | None:
     own: dict[str, object] = {"gateway_port": port, "metrics_port": None}
     if not settings.gateway_keys and settings.gateway_keys_file is None and settings.gateway_host in gateway.LOCAL:
         own["gateway_open"] = True
+    if "gateway_frames" not in settings.model_fields_set:
+        own["gateway_frames"] = "count"  # the console then tells how much is held
     await crew.add_command(GATEWAY, ("gateway",), environment(settings.model_copy(update=own)))
     return f"http://{settings.gateway_host}:{port}"
 

@@ -21,14 +21,6 @@ pytestmark = pytest.mark.embedded
 
 PIN = json.dumps(["my pin ", "is 12", "34, ", "and that is ", "all"])
 MASKED = "my pin is ####, and that is all"
-POST = """
-from processors import Deps, ModifiedResponse, post_processor
-
-@post_processor("thanks")
-def thanks(reply): return ModifiedResponse(reply.text)
-
-deps = Deps(post_processors=[thanks])
-"""
 TOOLS = """
 from processors import Deps, tool
 
@@ -280,8 +272,8 @@ def test_workers_do_not_outlive_a_killed_up(tmp_path: Path) -> None:
 def test_a_tool_runner_is_started_where_there_are_tools(tmp_path: Path) -> None:
     """It runs as long as the others do."""
     (tmp_path / "toolbox.py").write_text(TOOLS)
-    up = Up.start(tmp_path, "--model", "script", "--deps", "toolbox:deps")
-    assert set(up.pids) == {"turns-1", "models", "tools", "gateway"}
+    up = Up.start(tmp_path, "--model", "script", "--deps", "toolbox:deps", "--no-gateway")
+    assert set(up.pids) == {"turns-1", "models", "tools"}
     assert all(alive(pid) for pid in up.pids.values())
     status, events = up.end(signal.SIGINT)
     assert (status, [event["event"] for event in events].count("restarting")) == (0, 0)
@@ -295,18 +287,10 @@ def test_processors_that_do_not_load_are_refused_before_anything_is_started(tmp_
     assert "guard:deps is of type int" in done.sentence
 
 
-def test_processors_that_are_not_run_yet_are_refused_as_the_worker_would(tmp_path: Path) -> None:
-    """They are named."""
-    (tmp_path / "guard.py").write_text(POST)
-    done = turngate("up", "--json", "--deps", "guard:deps", cwd=tmp_path, XDG_RUNTIME_DIR=str(tmp_path))
-    assert (done.status, done.out) == (2, "")
-    assert "remove thanks" in done.sentence
-
-
 def test_a_worker_that_refuses_to_start_ends_up_with_its_status(tmp_path: Path) -> None:
     """What it said is on stderr, with its name in front. The module changes once `up` has looked at it."""
     (tmp_path / "guard.py").write_text(FICKLE)
-    done = turngate("up", "--json", "--deps", "guard:deps", cwd=tmp_path, XDG_RUNTIME_DIR=str(tmp_path))
+    done = turngate("up", "--json", "--no-gateway", "--deps", "guard:deps", cwd=tmp_path, XDG_RUNTIME_DIR=str(tmp_path))
     assert done.status == 2
     assert "turns-1 | turngate: guard:deps is of type int" in done.err
     assert done.err.splitlines()[-1].startswith("turngate: turns-1 does not start")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from streams.gate import entries, events, machine
+from streams.gate.frames import INTERRUPTED
 from streams.gate.policy import Policy
 from streams.gate.state import Phase
 from tests.streams.gate.play import START, Play, frame
@@ -66,6 +67,18 @@ def test_one_policy_says_who_is_asked_next(
     assert [(one.attempt, one.model, one.outcome) for one in usage] == [
         (attempt, model, "failed") for attempt, model in expected[: len(errors)]
     ]
+
+
+def test_a_call_that_was_only_interrupted_does_not_count() -> None:
+    """Runners come and go without using up the model's chances; but not for ever, and not where one call is the rule."""
+    gone = ModelError(type=INTERRUPTED, retryable=True)
+    play = failed(*[gone] * 5, DOWN)
+    assert asked(play) == [(attempt, "first") for attempt in range(7)]
+    assert [prompt.retry for prompt in play.of(PromptRequest)] == [False] * 6 + [True]
+    play.frames(frame(None, error=gone, attempt=6))
+    assert play.turn.outcome == "failed"
+    assert failed(*[gone] * 7).turn.outcome == "failed"
+    assert failed(gone, max_attempts=1).turn.outcome == "failed"
 
 
 def test_a_provider_gets_the_time_it_asks_for() -> None:

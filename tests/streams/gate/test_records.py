@@ -60,7 +60,8 @@ ENTRIES: list[entries.AnyEntry] = [
     entries.Started(
         pre=True,
         input=True,
-        chain=("redact@1", "guard@2"),
+        chain=("output/redact@1", "output/guard@2"),
+        pin="abc",
         governance=True,
         rules=True,
         post=True,
@@ -73,6 +74,10 @@ ENTRIES: list[entries.AnyEntry] = [
             timeouts={"lookup": 2.5},
             max_steps=3,
         ),
+    ),
+    entries.Rechained(),
+    entries.Rechained(
+        pre=True, input=True, chain=("output/redact@2",), governance=True, rules=True, post=True, pin="def"
     ),
     entries.Governed(),
     entries.Governed(message=PARTS, metadata={"a": 1}, blocked_by="rule", response="No.", reports=REPORTS),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from processors.outcomes import Allowed, Approved, Broken, Denied, Derived
+from processors.outcomes import Allowed, Approved, Broken, Denied, Derived, Proceeded
 from streams.gate import events, machine
 from streams.gate.entries import Persona
 from streams.gate.policy import Policy
@@ -147,6 +148,10 @@ def test_calls_without_an_id_of_their_own_get_one() -> None:
     assert published(play) == [(0, "call-0-0", "look_up"), (0, "x", "look_up"), (0, "call-0-2", "write")]
     play = say(Play(LIVE).start(), delta(call_id="y" * 201))
     assert published(play) == [(0, "call-0-0", "look_up")]
+    play = say(
+        Play(LIVE).start(), delta(call_id=None), delta(call_id="call-0-0", index=1), delta(call_id=None, index=2)
+    )
+    assert [one for _, one, _ in published(play)] == ["call-0-0x", "call-0-0", "call-0-2"]
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
@@ -244,6 +249,29 @@ def test_a_prompt_that_has_grown_too_large_fails_the_turn() -> None:
     assert len(play.of(PromptRequest)) == 1
 
 
+def test_a_first_prompt_that_is_too_large_fails_the_turn() -> None:
+    """With the thread's history, or the agent's own tools, as well as by itself; no record of it reaches the broker."""
+    policy = Policy(max_prompt_bytes=2_000)
+    talkative = AGENT.model_copy(update={"tools": (ToolDefinition(name="look_up", description="d" * 2_000),)})
+    for chosen, history, fits in (
+        (policy, "short", True),
+        (policy, "x" * 2_000, False),
+        (replace(policy, default_persona=AGENT), "short", True),
+        (replace(policy, default_persona=talkative), "short", False),
+    ):
+        play = Play(chosen)
+        play.turn = play.turn.with_(history=(Message(role="user", content=history),))
+        play.start()
+        assert len(play.of(PromptRequest)) == fits
+        if not fits:
+            (end,) = play.of(FailedFrame)
+            assert (end.error, end.phase) == ("InvalidRequestError", "input")
+    play = Play(replace(policy, has_pre=True))
+    play.turn = play.turn.with_(history=(Message(role="user", content="x" * 2_000),))
+    play.start().happen(events.PreDone(Proceeded(play.turn.message)))
+    assert [(one.error, one.phase) for one in play.of(FailedFrame)] == [("InvalidRequestError", "pre")]
+
+
 def test_a_turn_that_ends_among_its_tools_calls_them_off() -> None:
     """Whoever runs them is told; the model's call is over and paid for."""
     play = say(Play(LIVE).start(), delta())
@@ -292,3 +320,16 @@ def test_steps_judged_together_keep_what_is_out() -> None:
     play.passed(Approved("abcdefghi"), final=True)
     assert [(one.step, one.offset, one.text) for one in play.of(TextFrame)] == [(0, 0, "abcd"), (1, 0, "efghi")]
     assert play.of(CompletedFrame)[0].reply == "abcdefghi"
+
+
+@pytest.mark.parametrize("delivery", ["stream", "final"])
+def test_steps_judged_together_lose_nothing_when_the_chain_goes(delivery: str) -> None:
+    """What an earlier step had held back for the chain goes out with the last one, as the model wrote it."""
+    policy = Policy(mode="whole", carry=True, default_persona=AGENT)
+    play = say(Play(policy, delivery=delivery).start(), delta(), text="one ")
+    play.passed(Approved("one ", (call(),)), final=True)
+    play.happen(events.ToolsAnswered((result("c1"),)))
+    play.policy = LIVE
+    say(play, text="two", finish="stop")
+    assert play.of(CompletedFrame)[0].reply == "one two"
+    assert play.view.text == "one two"

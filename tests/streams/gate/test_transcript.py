@@ -159,3 +159,8 @@ def test_a_newer_row_asks_for_the_newer_version() -> None:
     """As a turn's record does."""
     with pytest.raises(NewerJournalError, match="start the newer turngate again"):
         Row.decode(b'{"v":2}')
+
+
+def test_an_answer_that_says_nothing_is_remembered_as_an_empty_text() -> None:
+    """Providers refuse a whole conversation in which the assistant neither says nor calls anything."""
+    assert remembered(Play().start().finish())[1][-1] == Message(role="assistant", content="")

@@ -19,7 +19,7 @@ from topics.admin import TopicAdmin
 from topics.connection import Connection
 from topics.ids import TurnKey
 from topics.names import Names
-from topics.records import CompletedFrame, ReleasedFrame, TextFrame
+from topics.records import CompletedFrame, ReleasedFrame, TextFrame, TurnRecord
 
 LIMIT_S = 30.0
 
@@ -115,20 +115,27 @@ async def serving(bootstrap: str, prefix: str, **changes: Any) -> AsyncIterator[
 
 
 class Worker:
-    """Writes released frames as turn workers do."""
+    """Writes released frames as turn workers do, and what else is said of turns."""
 
     def __init__(self, bootstrap: str, prefix: str, partitions: int) -> None:
         self._connection = Connection(bootstrap)
-        self._topic = Names(prefix).topic(names.RELEASED_FRAMES)
+        self._names = Names(prefix)
         self._partitions = partitions
 
     async def release(self, *frames: ReleasedFrame) -> None:
         """Publish frames, in order."""
+        await self.write(names.RELEASED_FRAMES, *frames)
+
+    async def write(self, topic: names.Topic, *records: TurnRecord) -> None:
+        """Publish records of turns, in order."""
         async with self._connection.producer() as producer:
-            for frame in frames:
-                thread = frame.turn.thread
+            for record in records:
+                thread = record.turn.thread
                 await producer.send_and_wait(
-                    self._topic, codec.encode(frame), key=thread.encode(), partition=thread.partition(self._partitions)
+                    self._names.topic(topic),
+                    codec.encode(record),
+                    key=thread.encode(),
+                    partition=thread.partition(self._partitions),
                 )
 
 

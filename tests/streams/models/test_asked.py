@@ -11,7 +11,7 @@ def test_asking_the_same_provider_again_in_a_step_is_a_retry() -> None:
     asked = AskedProviders()
     assert not asked.is_retry(request(), "one")
     asked.ask(request(), "one")
-    assert asked.is_retry(request(attempt=1), "one")
+    assert asked.is_retry(request(attempt=1, retry=True), "one")
     assert not asked.is_retry(request(step=1), "one")
     assert not asked.is_retry(request(turn="other"), "one")
 
@@ -21,23 +21,23 @@ def test_a_fallback_s_first_call_is_no_retry() -> None:
     asked = AskedProviders()
     asked.is_retry(request(), "one")
     asked.ask(request(), "one")
-    assert not asked.is_retry(request(attempt=1), "two")
-    asked.ask(request(attempt=1), "two")
-    assert asked.is_retry(request(attempt=2), "two")
+    assert not asked.is_retry(request(attempt=1, retry=True), "two")
+    asked.ask(request(attempt=1, retry=True), "two")
+    assert asked.is_retry(request(attempt=2, retry=True), "two")
 
 
 def test_an_attempt_that_was_never_made_asked_nobody() -> None:
     """The circuit was open at first: the call that follows is the first one."""
     asked = AskedProviders()
     assert not asked.is_retry(request(), "one")
-    assert not asked.is_retry(request(attempt=1), "one")
+    assert not asked.is_retry(request(attempt=1, retry=True), "one")
 
 
 def test_of_a_step_that_nothing_is_known_of_later_attempts_are_retries() -> None:
     """The runner that made the first one is gone: better one retry too few."""
     asked = AskedProviders()
-    assert asked.is_retry(request(attempt=1), "two")
-    assert asked.is_retry(request(attempt=2), "two")
+    assert asked.is_retry(request(attempt=1, retry=True), "two")
+    assert asked.is_retry(request(attempt=2, retry=True), "two")
 
 
 def test_only_so_many_steps_are_remembered() -> None:
@@ -45,5 +45,14 @@ def test_only_so_many_steps_are_remembered() -> None:
     asked = AskedProviders(kept=2)
     for turn in ("a", "b", "a", "c"):
         asked.is_retry(request(turn=turn), "one")
-    assert not asked.is_retry(request(turn="a", attempt=1), "one")
-    assert asked.is_retry(request(turn="b", attempt=1), "one")
+    assert not asked.is_retry(request(turn="a", attempt=1, retry=True), "one")
+    assert asked.is_retry(request(turn="b", attempt=1, retry=True), "one")
+
+
+def test_a_call_that_was_only_interrupted_is_made_again_at_nobodys_cost() -> None:
+    """Whether or not this runner made the first one: the provider did nothing wrong."""
+    asked = AskedProviders()
+    asked.is_retry(request(), "one")
+    asked.ask(request(), "one")
+    assert not asked.is_retry(request(attempt=1), "one")
+    assert not asked.is_retry(request(turn="other", attempt=1), "one")

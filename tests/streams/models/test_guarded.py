@@ -106,7 +106,7 @@ class Bench:
     async def call(self, *, attempt: int = 0) -> list[Delta]:
         """Make a call: of a new turn, or a later attempt of the latest."""
         self.turns += attempt == 0
-        return await answer(self.adapter, request(turn=f"turn-{self.turns}", attempt=attempt))
+        return await answer(self.adapter, request(turn=f"turn-{self.turns}", attempt=attempt, retry=attempt > 0))
 
     async def refusal(self, *, attempt: int = 0) -> ModelError:
         """Make a call that is not made, and return why."""

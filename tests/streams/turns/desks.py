@@ -8,10 +8,12 @@ from typing import Any
 from streams.gate import events
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
+from streams.journal.writer import Row
 from streams.sources import Source
 from streams.turns.desk import Desk, DeskSettings, Plan
 from streams.turns.inputs import Input, News
 from streams.turns.meter import UsageMeter
+from streams.turns.threads import Trim
 from topics import codec, names
 from topics.ids import ThreadKey, TurnKey
 from topics.names import Topic
@@ -84,10 +86,15 @@ class Journal:
 
     def __init__(self) -> None:
         self.records: list[tuple[TurnKey, JournalRecord]] = []
+        #: What threads remember, and what of it can go.
+        self.rows: list[Row] = []
+        self.trims: list[Trim] = []
 
     def note(self, plan: Plan) -> Plan:
         """Note a plan's records, and return it."""
         self.records += plan.journal
+        self.rows += plan.remember
+        self.trims += plan.trims
         return plan
 
     def by_turn(self, count: int | None = None) -> Mapping[TurnKey, list[JournalRecord]]:

@@ -20,6 +20,7 @@ from streams.gate.transcript import Entry
 from streams.journal.errors import SupersededError
 from streams.journal.replay import Rows
 from streams.runner.kind import CallKey
+from streams.turns.chain_table import ChainTable, TurnChains
 from streams.turns.desk import DeskSettings, OnBusy
 from streams.turns.loop import Ports
 from streams.turns.meter import UsageMeter
@@ -177,10 +178,6 @@ def _fields(item: Scripted) -> Mapping[str, Any]:
     return {"text": item} if isinstance(item, str) else item
 
 
-#: Stands for the turns of which nothing is released yet.
-_NOBODY = TurnView(TurnKey("", "", ""))
-
-
 class World:
     """What outlives any worker."""
 
@@ -208,7 +205,9 @@ class World:
 
     def wait(self) -> bool:
         """Let a second pass, if somebody waits for something and has not waited too long."""
-        if self._waited_s >= self.scenario.patience_s or all(view.closed for view in self.views() or [_NOBODY]):
+        over = {view.turn for view in self.views() if view.closed}
+        asked = {said.record.turn for said in self.scenario.said if isinstance(said.record, TurnRequest)}
+        if self._waited_s >= self.scenario.patience_s or asked <= over:
             return False
         self._waited_s += 1
         jump(1.0)
@@ -255,10 +254,10 @@ class Process:
         self._trace = trace
         self.feed: Feed | None = None
         deps = scenario.deps if deps is None else deps
+        scanner = deps.scanners() if deps.manifest.release_mode == "scan" else None
         self.worker = TurnWorker(
-            policy_of(deps, scenario.policy),
+            ChainTable(TurnChains(policy_of(deps, scenario.policy), DirectChainRunner(deps), scanner)),
             settings or WorkerSettings(DeskSettings(partitions=1, on_busy=scenario.on_busy)),
-            DirectChainRunner(deps),
             Ports(
                 self.producer,
                 MemoryReader(world.broker),
@@ -269,7 +268,6 @@ class Process:
                 Observer(),
             ),
             MemoryLogs(self.producer, JOURNAL),
-            open_scanner=deps.scanners() if deps.manifest.release_mode == "scan" else None,
             meter=_meter(deps, world.broker),
             replays=lambda: {0: replay_of(world.broker, JOURNAL, 0)},
             unique=world.unique,

@@ -23,6 +23,7 @@ from streams.gate import events
 from streams.gate.policy import Policy
 from streams.gate.state import Turn
 from streams.gate.work import RunInput, RunPre
+from streams.turns.chain_table import TurnChains
 from streams.turns.chores import Chores
 from tests.memory.simtime import settled, simulate
 from tests.streams.turns.desks import NOW, a_desk, frame_source, key, source
@@ -96,7 +97,7 @@ class Office:
         self.chains = Slow()
         self.reports: list[tuple[TurnKey, events.Event]] = []
         self.fatal: list[BaseException] = []
-        self.chores = Chores(self.chains, self.fatal.append, limit=limit)
+        self.chores = Chores(lambda _: TurnChains(Policy(), self.chains), self.fatal.append, limit=limit)
         self.chores.report_to(lambda turn, event: self.reports.append((turn, event)))
         self.desk = a_desk(Policy(mode="incremental"))
         self.desk.take([source(turn(user={"id": "u"}, attributes={"a": 1}))], NOW)
@@ -293,7 +294,7 @@ def test_work_before_anybody_listens_is_refused() -> None:
 
     async def main() -> None:
         office = Office()
-        chores = Chores(office.chains, office.fatal.append, limit=1)
+        chores = Chores(lambda _: TurnChains(Policy(), office.chains), office.fatal.append, limit=1)
         chores.reconcile(key(), office.state, RunInput(0))
         await settled()
         office.chains.gates[0].set_result(None)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from processors import LastMessages
 from processors.outcomes import Approved, Proceeded, Refused
 from streams.gate import entries, events
 from streams.gate.policy import Policy
 from streams.gate.records import JournalError
 from streams.gate.state import Phase
 from streams.gate.work import RunOutput, RunPre
+from streams.journal.replay import Rows
+from streams.turns.desk import Desk
 from streams.turns.inputs import News
+from streams.turns.threads import ThreadSettings
 from tests.streams.turns.desks import (
     NOW,
     PARTITION,
@@ -26,8 +32,8 @@ from tests.streams.turns.desks import (
 )
 from tests.streams.turns.simulation import cancel, turn
 from topics import codec, names
-from topics.content import TextPart
-from topics.records import FailedFrame
+from topics.content import TextPart, ToolDefinition
+from topics.records import FailedFrame, ToolResult
 
 FINISH = {"finish_reason": "stop"}
 WORDS = "a very private sentence"
@@ -154,6 +160,20 @@ def test_an_oversized_request_is_refused_before_it_is_read() -> None:
     assert [refused.error for refused in plan.refused] == ["RecordTooLargeError"]
     assert "at most 300" in plan.refused[0].reason
     assert published(plan) == ["failed"]
+
+
+def test_a_user_that_no_tool_call_could_carry_is_refused() -> None:
+    """It goes along with each call, the arguments of which may be long, too."""
+    policy = Policy(default_persona=entries.Persona(tools=(ToolDefinition(name="write"),), max_steps=2))
+    desk = a_desk(policy)
+    plan = desk.take([source(turn(user={"id": "ann", "portrait": "x" * 524_288}))], NOW)
+    assert [(one.error, published(plan)) for one in plan.refused] == [("RecordTooLargeError", ["failed"])]
+    desk.take([source(turn("u", "h", user={"id": "ann", "portrait": "x" * 524_000}))], NOW)
+    desk.take(confirm(desk, plan), NOW)
+    delta = {"id": "c", "name": "write", "arguments": "y" * (policy.max_tool_call_bytes - 100)}
+    plan = desk.take([frame_source(0, "u", tool_call_delta=delta, finish_reason="tool_calls")], NOW)
+    (call,) = [effect.record for out in plan.outgoing for effect in out.effects if effect.topic is names.TOOL_CALLS]
+    assert len(codec.encode(call)) < 1_000_000
 
 
 def test_a_request_past_the_idempotency_window_is_refused_visibly() -> None:
@@ -542,3 +562,79 @@ def test_news_of_turns_that_are_gone_changes_nothing() -> None:
     """A chain may come to its end after its turn did."""
     plan = a_desk().take([News(key(), events.PassDone(0, 0, 3, final=False, outcome=Approved("one")))], NOW)
     assert (plan.journal, plan.outgoing, list(plan.touched)) == ([], [], [])
+
+
+def test_what_follows_an_entry_that_does_not_fit_is_dropped_with_it() -> None:
+    """The failure that takes its place is the turn's end: nothing begins another step after it."""
+    persona = entries.Persona(tools=(ToolDefinition(name="look_up"),), timeouts={"look_up": 5.0}, max_steps=3)
+    desk = a_desk(Policy(default_persona=persona, max_entry_bytes=1_000))
+    desk.take([source(turn())], NOW)
+    deltas = [{"index": index, "id": f"c{index}", "name": "look_up"} for index in range(2)]
+    frames = [frame_source(seq, tool_call_delta=delta) for seq, delta in enumerate(deltas)]
+    desk.take([*frames, frame_source(2, finish_reason="tool_calls")], NOW)
+    assert desk.turns[key()].phase is Phase.TOOLS
+    results = tuple(
+        ToolResult(turn_id="t", thread_id="h", tool_call_id=f"c{index}", content=content)
+        for index, content in enumerate(("x" * 2_000, "fine"))
+    )
+    plan = desk.take([News(key(), events.ToolsAnswered(results))], NOW)
+    assert checkpoints(plan) == [("t", "failed")]
+    assert published(plan) == ["cancels", "failed"]
+    assert desk.turns[key()].phase is Phase.ENDED
+
+
+def talk(desk: Desk, journal: Journal, name: str, said: str = "yes") -> None:
+    """Have a turn of the thread answered, and close it."""
+    journal.note(desk.take([source(turn(name))], NOW))
+    plan = journal.note(desk.take([frame_source(0, name, text=said, **FINISH)], NOW))
+    journal.note(desk.take(confirm(desk, plan), NOW))
+
+
+def owed(desk: Desk, journal: Journal, **changes: Any) -> list[bytes]:
+    """Return what a successor with other settings publishes of the turns that are open."""
+    rows: Rows = {row.n: (0, row.value) for row in journal.rows}
+    for trim in journal.trims:
+        rows = {n: row for n, row in rows.items() if n >= trim.keep_from}
+    heir = a_desk(desk.policy, threads=ThreadSettings(**changes))
+    plan = heir.restore(
+        {turn: records for turn, records in journal.by_turn().items() if turn in desk.turns}, {"default/h": rows}
+    )
+    return [codec.encode(effect.record) for out in plan.outgoing for effect in out.effects]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"window": LastMessages(1)},
+        {"max_told_bytes": 10},
+        {"windows": {"default": LastMessages(3)}},
+        {"window": LastMessages(0)},
+    ],
+    ids=str,
+)
+def test_a_turn_that_has_begun_tells_its_model_the_same_whatever_is_declared_since(settings: dict[str, Any]) -> None:
+    """Its prompt is published again with the same bytes, also if less of a thread rides along from now on."""
+    journal = Journal()
+    desk = a_desk()
+    talk(desk, journal, "a")
+    talk(desk, journal, "b", "no")
+    plan = journal.note(desk.take([source(turn("c"))], NOW))
+    sent = [codec.encode(effect.record) for out in plan.outgoing for effect in out.effects]
+    assert b"yes" in sent[0]
+    assert owed(desk, journal, **settings) == sent
+
+
+def test_a_thread_forgets_nothing_that_an_open_turn_was_told() -> None:
+    """Not before its end is confirmed: until then its successor may have to say it all again."""
+    journal = Journal()
+    desk = a_desk(threads=ThreadSettings(max_turns=1))
+    talk(desk, journal, "a", "told to b")
+    plans = [
+        journal.note(desk.take(sources, NOW))
+        for sources in ([source(turn("b"))], [frame_source(0, "b", text="fine", **FINISH)])
+    ]
+    sent = [codec.encode(effect.record) for plan in plans for out in plan.outgoing for effect in out.effects]
+    assert b"told to b" in sent[0]
+    assert owed(desk, journal, max_turns=1) == sent
+    journal.note(desk.take(confirm(desk, plans[-1]), NOW))
+    assert [trim.keep_from for trim in journal.trims] == [1]

@@ -49,11 +49,11 @@ def told(threads: Threads, turn_id: str = "next") -> list[object]:
 def test_a_turn_is_remembered_once_and_told_to_the_next() -> None:
     """Asking again, as a worker does that has just taken over, adds nothing."""
     threads = Threads()
-    rows, trims = threads.remember(a_turn("a", "one"))
-    assert ([(row.subject, row.n) for row in rows], trims) == ([(SUBJECT, 0)], [])
-    assert threads.remember(a_turn("a", "one")) == ([], [])
+    rows = threads.remember(a_turn("a", "one"))
+    assert [(row.subject, row.n) for row in rows] == [(SUBJECT, 0)]
+    assert threads.remember(a_turn("a", "one")) == []
     assert told(threads) == ["What is my number?", "one"]
-    more, _ = threads.remember(a_turn("b", "two"))
+    more = threads.remember(a_turn("b", "two"))
     assert [(row.subject, row.n) for row in more] == [(SUBJECT, 1)]
     assert told(threads)[1::2] == ["one", "two"]
 
@@ -61,24 +61,24 @@ def test_a_turn_is_remembered_once_and_told_to_the_next() -> None:
 def test_a_restored_memory_is_the_same() -> None:
     """Row for row, and it goes on with the next number."""
     threads = Threads()
-    rows = [row for name in "abc" for row in threads.remember(a_turn(name, name))[0]]
+    rows = [row for name in "abc" for row in threads.remember(a_turn(name, name))]
     heir = Threads()
     heir.restore(rows_by_number(rows))
     assert told(heir) == told(threads)
-    assert heir.remember(a_turn("c", "c")) == ([], [])
-    assert [row.n for row in heir.remember(a_turn("d"))[0]] == [3]
+    assert heir.remember(a_turn("c", "c")) == []
+    assert [row.n for row in heir.remember(a_turn("d"))] == [3]
 
 
 def test_rows_that_a_dead_worker_did_not_come_to_write_are_written() -> None:
     """Those that it did are not written again."""
     small = ThreadSettings(max_row_bytes=5_000)
     threads = Threads(small)
-    rows, _ = threads.remember(a_turn("a", "x" * 10_000))
+    rows = threads.remember(a_turn("a", "x" * 10_000))
     assert len(rows) > 2
     heir = Threads(small)
     heir.restore(rows_by_number(rows[:2]))
     assert told(heir) == []
-    assert heir.remember(a_turn("a", "x" * 10_000))[0] == rows[2:]
+    assert heir.remember(a_turn("a", "x" * 10_000)) == rows[2:]
     assert told(heir) == told(threads)
 
 
@@ -111,10 +111,24 @@ def test_the_window_chooses_and_an_agent_may_have_its_own() -> None:
     assert told(whole)[1::2] == ["e" * 100, "f" * 100]
 
 
+def test_the_newest_messages_are_told_by_their_number() -> None:
+    """As many as there were, or all that are left of them."""
+    threads = Threads()
+    for name in "ab":
+        threads.remember(a_turn(name, name))
+    asked = "What is my number?"
+    told_of = [[message.content for message in threads.newest(key("next"), count)] for count in (0, 1, 3, 4, 5, 9)]
+    assert told_of == [[], ["b"], ["a", asked, "b"], *([[asked, "a", asked, "b"]] * 3)]
+    assert [message.content for message in threads.newest(key("b"), 9)] == [asked, "a"]
+
+
 def test_a_long_thread_forgets_its_beginning() -> None:
-    """By turns and by bytes; the last turn always stays."""
+    """By turns and by bytes; the last turn always stays. A worker that takes over clears what was not cleared."""
     threads = Threads(ThreadSettings(max_turns=2))
-    trims = [threads.remember(a_turn(name))[1] for name in "abcd"]
+    trims, rows = [], []
+    for name in "abcd":
+        rows += threads.remember(a_turn(name))
+        trims.append(threads.trimmed(THREAD))
     assert [[(trim.subject, trim.keep_from) for trim in one] for one in trims] == [
         [],
         [],
@@ -123,8 +137,13 @@ def test_a_long_thread_forgets_its_beginning() -> None:
     ]
     heavy = Threads(ThreadSettings(max_bytes=10))
     heavy.remember(a_turn("a"))
-    assert [trim.keep_from for trim in heavy.remember(a_turn("b", "z" * 100))[1]] == [1]
+    heavy.remember(a_turn("b", "z" * 100))
+    assert [trim.keep_from for trim in heavy.trimmed(THREAD)] == [1]
     assert told(heavy)[1:] == ["z" * 100]
+    heir = Threads(ThreadSettings(max_turns=2))
+    heir.restore(rows_by_number(rows))
+    assert heir.outgrown(busy=[THREAD]) == []
+    assert [(trim.subject, trim.keep_from) for trim in heir.outgrown(busy=[])] == [(SUBJECT, 2)]
 
 
 def test_a_silent_thread_is_forgotten() -> None:
@@ -133,8 +152,9 @@ def test_a_silent_thread_is_forgotten() -> None:
     threads.remember(a_turn("a", at=1_000.0))
     threads.remember(a_turn("b", at=1_050.0))
     assert (threads.expired(1_150.0), len(threads)) == ([], 1)
+    assert (threads.expired(1_151.0, busy=[THREAD]), len(threads)) == ([], 1)
     assert (threads.expired(1_151.0), len(threads)) == ([SUBJECT], 0)
-    assert [row.n for row in threads.remember(a_turn("c"))[0]] == [0]
+    assert [row.n for row in threads.remember(a_turn("c"))] == [0]
 
 
 def test_when_a_threads_turns_were_is_known_exactly() -> None:
@@ -158,7 +178,7 @@ def test_subjects_of_threads_and_turns_differ() -> None:
 def test_whoever_only_reads_sees_what_is_remembered() -> None:
     """As `turngate threads` does."""
     threads = Threads()
-    rows = [row for name in "ab" for row in threads.remember(a_turn(name, name))[0]]
+    rows = [row for name in "ab" for row in threads.remember(a_turn(name, name))]
     found = entries_of(rows_by_number(rows), THREAD)
     assert [(entry.turn_id, entry.messages[-1].content) for entry in found] == [("a", "a"), ("b", "b")]
     assert all(isinstance(entry, Entry) for entry in found)
