@@ -7,13 +7,15 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test chaos lint clean distclean
+.PHONY: help venv demo test chaos lint lowest packages clean distclean
 
 help:
 	@echo "make demo   show turngate at work: starts its own broker, publishes turns, stops everything"
 	@echo "make test   ruff, mypy and pytest on every broker this machine can run"
 	@echo "make chaos  the long form of the chaos tests: who may die, on every broker this machine can run (half an hour)"
 	@echo "make lint   ruff and mypy alone"
+	@echo "make lowest    a quick set of tests with the lowest versions of everything that turngate needs"
+	@echo "make packages  the wheel, installed with each extra into an environment of its own"
 	@echo "make venv   only create $(VENV) and install everything into it"
 	@echo "make clean  remove caches (distclean: also $(VENV) and the fetched Kafka)"
 	@echo
@@ -61,9 +63,23 @@ test: lint
 chaos: $(STAMP)
 	$(BIN)/pytest tests/chaos --chaos=full $(PYTEST_ARGS)
 
+# Quick, and nothing that asks for a broker of its own: what a version too old breaks is seen by what is called.
+LOWEST_TESTS := tests/topics tests/processors/builtin tests/processors/test_deps.py tests/streams/gate tests/streams/models \
+  tests/streams/gateway/test_keys.py tests/streams/cli/test_usage.py tests/streams/cli/test_gate_command.py \
+  tests/streams/test_settings.py tests/streams/test_metrics.py tests/streams/test_status.py tests/packaging
+
+lowest: $(STAMP)
+	"$(BIN)/python" -m venv --clear "$(VENV)-lowest"
+	"$(VENV)-lowest/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[test]' \
+	  --constraint constraints-lowest.txt
+	"$(VENV)-lowest/bin/pytest" $(LOWEST_TESTS) --brokers embedded $(PYTEST_ARGS)
+
+packages: $(STAMP)
+	$(BIN)/pytest tests/packaging --packages $(PYTEST_ARGS)
+
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find topics processors streams tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf "$(VENV)" .cache *.egg-info
+	rm -rf "$(VENV)" "$(VENV)-lowest" .cache *.egg-info
