@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -95,8 +96,14 @@ def batch(
     return struct.pack(">qi", offset, len(guarded)) + guarded
 
 
+#: UnknownTopicOrPartition, LeaderNotAvailable and NotLeaderForPartition.
+_NO_LEADER = frozenset({3, 5, 6})
+
+
 async def send(bootstrap: str, topic: str, partition: int, raw: bytes) -> int:
     """Send a batch as it is, and return the offset of its first record.
+
+    A topic that was just made may not have its leader yet: that is waited for.
 
     Raises:
         aiokafka.errors.KafkaError: the broker did not take it.
@@ -104,15 +111,27 @@ async def send(bootstrap: str, topic: str, partition: int, raw: bytes) -> int:
     client = AIOKafkaClient(bootstrap_servers=bootstrap, request_timeout_ms=10_000)
     await client.bootstrap()
     try:
-        await client.set_topics([topic])
-        leader = client.cluster.leader_for_partition(TopicPartition(topic, partition))
-        request = ProduceRequest(
-            transactional_id=None, required_acks=-1, timeout=10_000, topics=[(topic, [(partition, raw)])]
-        )
-        answer = await client.send(leader, request)
+        async with asyncio.timeout(30):
+            while True:
+                await client.set_topics([topic])
+                code, offset = await _sent(client, topic, partition, raw)
+                if code not in _NO_LEADER:
+                    break
+                await asyncio.sleep(0.1)
+                await client.force_metadata_update()
     finally:
         await client.close()
-    ((_, ((_, code, offset, *_),)),) = answer.topics
     if code:
         raise for_code(code)
-    return int(offset)
+    return offset
+
+
+async def _sent(client: AIOKafkaClient, topic: str, partition: int, raw: bytes) -> tuple[int, int]:
+    """Return the broker's error code, 0 for none, and the offset."""
+    leader = client.cluster.leader_for_partition(TopicPartition(topic, partition))
+    request = ProduceRequest(
+        transactional_id=None, required_acks=-1, timeout=10_000, topics=[(topic, [(partition, raw)])]
+    )
+    answer = await client.send(leader, request)
+    ((_, ((_, code, offset, *_),)),) = answer.topics
+    return int(code), int(offset)
