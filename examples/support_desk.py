@@ -48,6 +48,7 @@ from processors.builtin import (
     office_hours,
     patterns,
     profanity,
+    rate_limit,
     redact,
     redact_messages,
     redact_prompts,
@@ -134,6 +135,7 @@ def support_desk(*, clock: Callable[[], datetime] | None = None, moderation_url:
     return Deps(
         governance=[no_card_numbers, sql_rule(tables=TABLES, max_rows=MAX_ROWS, dialect="sqlite")],
         pre_processors=[
+            rate_limit(60, per_s=3_600),
             redact_messages(profanity()),
             # No reply of its own: the desk answers at any hour, and only people have office hours.
             office_hours(
