@@ -170,7 +170,9 @@ async def test_retries_end_where_the_budget_does(server: ModelServer) -> None:
         breaker_failures=100,
     )
     found = [
-        error_of(await ask(router, turn=turn, attempt=attempt)).type for turn in ("a", "b") for attempt in range(2)
+        error_of(await ask(router, turn=turn, attempt=attempt, retry=attempt > 0)).type
+        for turn in ("a", "b")
+        for attempt in range(2)
     ]
     await router.close()
     assert found == ["InternalServerError"] * 3 + ["RetryBudgetExhaustedError"]

@@ -62,6 +62,7 @@ def test_a_finished_turn_leaves_its_key_and_where_its_end_is() -> None:
     """No state, record, effect, scanner, task or result of it stays, whatever released its text; in the end, nothing."""
 
     async def test(bench: Bench) -> None:
+        elsewhere = ours()["Done"]  # whatever other tests still hold
         await finish(bench, range(PAGE))
         before = ours()
         await finish(bench, range(PAGE, 9 * PAGE))
@@ -74,7 +75,7 @@ def test_a_finished_turn_leaves_its_key_and_where_its_end_is() -> None:
         forget_the_rest_of_the_world(bench)
         left = ours() - before
         assert {name: count for name, count in left.items() if count > 10} == {}
-        assert ours()["Done"] == 0
+        assert ours()["Done"] <= elsewhere
 
     for deps in (Deps(), Deps(output_processors=[redact([emails()])])):
         on_a_bench(test, deps=deps)
