@@ -28,6 +28,9 @@ BUFFERED_BATCHES = 32
 #: Batches that recovery collects before the journal takes them in. With 1, Faust resumes partitions on its own.
 RECOVERY_BATCHES = 2
 PRODUCER_TIMEOUT_S = 20.0
+#: Records of one partition that wait together go out together, up to this size: of each partition one batch at a time is
+#: under way. Brokers take a megabyte as a rule; a larger record has a batch of its own.
+PRODUCER_BATCH_BYTES = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class JournalApp(faust.App):
             producer_acks=-1,
             producer_request_timeout=PRODUCER_TIMEOUT_S,
             producer_linger_ms=0,
+            producer_max_batch_size=PRODUCER_BATCH_BYTES,
             broker_session_timeout=settings.session_timeout_s,
             broker_rebalance_timeout=settings.session_timeout_s,
             broker_heartbeat_interval=settings.session_timeout_s / 6,

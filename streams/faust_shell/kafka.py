@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import aiokafka
 import faust
 from aiokafka.errors import UnknownError
 
+from streams.faust_shell.transport import Producer
 from streams.journal.writer import JournalLog
+from streams.ports import KeyValue, Run
 from topics.connection import Connection
 
 _READ_TIMEOUT_S = 15.0
@@ -46,6 +48,32 @@ class FaustProducer:
         offset: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         metadata.add_done_callback(lambda done: _pass_on(done, offset))
         return offset
+
+    async def send_all(self, topic: str, partition: int, records: Sequence[KeyValue]) -> Sequence[Run]:
+        """Hand records to the producer in as few batches as they fit into, each with one future.
+
+        What aiokafka does for each record that is sent alone, some 60 microseconds of it, it does for each batch.
+        """
+        producer = cast("Producer", self._app.producer).client
+        runs: list[Run] = []
+        batch = producer.create_batch()
+        for key, value in records:
+            if batch.append(timestamp=None, key=key, value=value) is None:
+                runs.append(await _submit(producer, batch, topic, partition))
+                batch = producer.create_batch()
+                batch.append(timestamp=None, key=key, value=value)
+        if batch.record_count():
+            runs.append(await _submit(producer, batch, topic, partition))
+        return runs
+
+
+async def _submit(producer: Any, batch: Any, topic: str, partition: int) -> Run:
+    count = batch.record_count()
+    batch.close()  # or a record that is sent alone might join it
+    metadata = await producer.send_batch(batch, topic, partition=partition)
+    offset: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    metadata.add_done_callback(lambda done: _pass_on(done, offset))
+    return Run(offset, count)
 
 
 def _pass_on(done: asyncio.Future[Any], offset: asyncio.Future[int]) -> None:
@@ -116,8 +144,8 @@ class _PartitionLog:
         self._producer = producer
         self._reader = reader
 
-    async def send(self, key: bytes, value: bytes | None) -> asyncio.Future[int]:
-        return await self._producer.send(self._topic, self._partition, key, value)
+    async def send_all(self, records: Sequence[KeyValue]) -> Sequence[Run]:
+        return await self._producer.send_all(self._topic, self._partition, records)
 
     async def read(self, start: int, stop: int) -> Sequence[tuple[int, bytes, bytes | None]]:
         return await self._reader.read(self._topic, self._partition, start, stop)

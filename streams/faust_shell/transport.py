@@ -25,7 +25,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def on_start(self) -> None:
         """Start the consumer: it is assigned nothing before it reads as it should."""
         await super().on_start()
-        read_everything(self._ensure_consumer())
+        read_everything(self._ensure_consumer(), as_read=True)
 
     def _create_worker_consumer(self, transport: driver.Transport) -> Any:
         consumer = super()._create_worker_consumer(transport)
@@ -102,8 +102,8 @@ class Consumer(driver.Consumer):
         if new:
             last = new[-1]
             batch = Batch(
-                last.topic,
-                last.partition,
+                tp.topic,
+                tp.partition,
                 last.offset,
                 last.timestamp / 1000.0,
                 last.timestamp_type,
@@ -151,6 +151,11 @@ class Producer(driver.Producer):
 
     #: Whether retries are to be recognised by the broker.
     idempotent = False
+
+    @property
+    def client(self) -> Any:
+        """Aiokafka's producer, once this one has started: it can send whole batches, and Faust cannot."""
+        return self._ensure_producer()
 
     def _settings_extra(self) -> Mapping[str, Any]:
         return {"acks": "all", "enable_idempotence": self.idempotent}
