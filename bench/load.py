@@ -29,12 +29,24 @@ async def producing(bootstrap: str, **options: Any) -> AsyncIterator[AIOKafkaPro
 
 
 @asynccontextmanager
-async def reading(bootstrap: str, topic: str) -> AsyncIterator[AIOKafkaConsumer]:
-    """Yield a consumer of all partitions of `topic`, from their beginning."""
-    async with Connection(bootstrap).consumer(max_poll_records=20_000) as consumer:
+async def reading(bootstrap: str, topic: str, fetch_wait_ms: int = _POLL_MS) -> AsyncIterator[AIOKafkaConsumer]:
+    """Yield a consumer of all partitions of `topic`, from their beginning.
+
+    `fetch_wait_ms` matters on the embedded broker, which does not wake a waiting fetch when a record comes.
+    """
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        auto_offset_reset="earliest",
+        fetch_max_wait_ms=fetch_wait_ms,
+        max_poll_records=20_000,
+    )
+    await consumer.start()
+    try:
         consumer.assign([TopicPartition(topic, number) for number in range(PARTITIONS)])
         await consumer.seek_to_beginning()
         yield consumer
+    finally:
+        await consumer.stop()
 
 
 async def create_topics(bootstrap: str, names: Sequence[str]) -> None:
