@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -72,7 +72,9 @@ class Report:
     seconds: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def ratios(self, figure: Figure) -> tuple[float, ...]:
-        """Return the figure's values, each divided by its base's of the same round; nothing without a base.
+        """Return the figure's values, each divided by its base's of the same round.
+
+        Nothing without a base, or where that came to nothing once.
 
         Raises:
             LookupError: the base is not among the figures, or has other rounds.
@@ -85,7 +87,9 @@ class Report:
                 f"{figure.group}, {figure.measure.name}: {figure.contender} has {len(figure.values)} rounds, and its base "
                 f"{figure.base} has {len(base.values)}: measure them side by side"
             )
-        return tuple(mine / theirs if theirs else float("inf") for mine, theirs in pairs(figure.values, base.values))
+        if not all(base.values):
+            return ()
+        return tuple(mine / theirs for mine, theirs in zip(figure.values, base.values, strict=True))
 
     def ratio(self, figure: Figure) -> float | None:
         """Return the median of the figure's ratios, or None where it has no base."""
@@ -144,11 +148,6 @@ def from_json(data: Mapping[str, Any]) -> Report:
         ),
         absent=tuple(Absent(**one) for one in data["absent"]),
     )
-
-
-def pairs(mine: Sequence[float], theirs: Sequence[float]) -> Iterable[tuple[float, float]]:
-    """Return the values of two contenders, round by round. Raises `ValueError` if they have not the same rounds."""
-    return zip(mine, theirs, strict=True)
 
 
 def rounded(value: float) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +39,8 @@ SLOW_UP_TO = 500
 TURNS, SECONDS, WARM_UP_S = 200, 10.0, 1.0
 QUICK_TURNS, QUICK_SECONDS, QUICK_WARM_UP_S = 20, 1.0, 0.2
 WORDS = "people see most of an answer at once while a model still writes the rest of it " * 100
-_TICK_S = 0.002
+#: Whoever writes without a pause lets others have their turn after so many frames.
+_BREATH = 50
 #: A reader that asks often, because the embedded broker does not wake a waiting fetch when a record comes.
 _FETCH_WAIT_MS = 5
 
@@ -51,21 +53,28 @@ class Written:
     """When each frame was handed to the producer; positions are those of a turn's text, in characters."""
 
     warm_from: float = 0.0
-    times: dict[str, list[tuple[int, int, float]]] = field(default_factory=lambda: defaultdict(list))
+    #: Of each thread, where its frames end in its text, and when each was written.
+    ends: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def note(self, frame: Frame, at: float) -> None:
         """Note a frame, which follows the one noted before of its turn."""
-        frames = self.times[frame.turn.thread_id]
-        start = frames[-1][1] if frames else 0
-        frames.append((start, start + len(frame.text), at))
+        ends = self.ends[frame.turn.thread_id]
+        ends.append((ends[-1] if ends else 0) + len(frame.text))
+        self.times[frame.turn.thread_id].append(at)
 
     def added(self, thread: str, start: int, length: int, at: float) -> list[tuple[float, int]]:
         """Return the added times of what became readable at `at`, each with the number of its characters."""
         found = []
-        for begin, end, written in self.times[thread]:
-            chars = min(end, start + length) - max(begin, start)
-            if chars > 0 and written >= self.warm_from:
-                found.append((at - written, chars))
+        ends, times = self.ends[thread], self.times[thread]
+        end = start + length
+        for number in range(bisect_right(ends, start), len(ends)):
+            chars = min(ends[number], end) - start
+            if times[number] >= self.warm_from:
+                found.append((at - times[number], chars))
+            start += chars
+            if start >= end:
+                break
         return found
 
 
@@ -74,8 +83,8 @@ def forwarded(written: Written, reads: Iterable[Read]) -> list[tuple[float, int]
     found = []
     for at, value in reads:
         frame = orjson.loads(value)
-        begin, end, _ = written.times[frame["thread_id"]][frame["seq"]]
-        found += written.added(frame["thread_id"], begin, end - begin, at)
+        length = len(frame["text"])
+        found += written.added(frame["thread_id"], written.ends[frame["thread_id"]][frame["seq"]] - length, length, at)
     return found
 
 
@@ -131,9 +140,10 @@ async def write(producer: AIOKafkaProducer, topic: str, frames: Sequence[Frame],
     sent = []
     for number, frame in enumerate(frames):
         due = began + number / pace.rate
-        while (now := time.perf_counter()) < due:
-            await asyncio.sleep(max(_TICK_S, due - now))
-        written.note(frame, now)
+        wait = due - time.perf_counter()
+        if wait > 0 or number % _BREATH == 0:
+            await asyncio.sleep(max(0.0, wait))
+        written.note(frame, time.perf_counter())
         sent.append(await producer.send(topic, frame.value, key=frame.key, partition=frame.partition))
     await asyncio.gather(*sent)
     return written

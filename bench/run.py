@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import sys
 import time
 from collections.abc import Sequence
@@ -64,6 +65,8 @@ async def measure(
 def main(given: Sequence[str] | None = None) -> None:
     """Measure, print the table and write the JSON; ends with status 1 if somebody who took part failed."""
     asked = arguments(given)
+    # It tells every retry while a new topic has no leader yet.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     names = [name for name in groups.NAMES if asked.only is None or name in asked.only]
     which = asked.broker or usual()
     measuring = measure(names, which, rounds=asked.rounds, quick=asked.quick, peers=not asked.ours)

@@ -47,8 +47,9 @@ class Worker:
         """Submit turns, and return once each has its prompt: the worker waits for their frames."""
         for turn in turns:
             await self.client.submit("go", thread_id=turn.thread_id, turn_id=turn.turn_id)
+        keys = {turn.thread.encode() for turn in turns}
         async with load.reading(self.bootstrap, self.names.topic(PROMPTS)) as reader:
-            await load.wait_for(reader, len(turns), self.process, quiet_s=START_LIMIT_S)
+            await load.wait_for(reader, len(turns), self.process, lambda one: one.key in keys, quiet_s=START_LIMIT_S)
 
 
 @asynccontextmanager
