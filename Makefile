@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+SMOKE_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test chaos lint lowest packages bench clean distclean
+.PHONY: help venv demo test chaos lint lowest packages bench smoke clean distclean
 
 help:
 	@echo "make demo   show turngate at work: starts its own broker, publishes turns, stops everything"
@@ -18,6 +19,7 @@ help:
 	@echo "make lowest    a quick set of tests with the lowest versions of everything that turngate needs"
 	@echo "make packages  the wheel, installed with each extra into an environment of its own"
 	@echo "make bench     every figure beside those of other projects, as ratios; about 20 minutes"
+	@echo "make smoke     the working tree beside the commit before it: ratios, judged by nobody"
 	@echo "make venv   only create $(VENV) and install everything into it"
 	@echo "make clean  remove caches (distclean: also $(VENV) and the fetched Kafka)"
 	@echo
@@ -90,6 +92,9 @@ $(BENCH_STAMP): pyproject.toml | $(STAMP)
 
 bench: $(BENCH_STAMP)
 	"$(VENV)-bench/bin/python" -m bench $(BENCH_ARGS)
+
+smoke: $(STAMP)
+	@$(BIN)/python -m bench.smoke $(SMOKE_ARGS)
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,6 +14,8 @@ from bench.rounds import Findings, Setting
 GROUP = "gate"
 ABOUT = "what reading an answer costs, how long text is held, and who lets secrets out, frames of four characters"
 QUICK_CHARS = (500, 2_000)
+#: What the names of other projects' contenders begin with.
+PEERS = ("NeMo", "LangChain", "LiteLLM", "Mastra")
 #: Where `make bench` installs Mastra's package.
 MASTRA = Path(sys.prefix) / "mastra"
 _FLOW = (
@@ -27,7 +29,7 @@ async def measure(setting: Setting) -> Findings:
     """Measure every contender that is installed."""
     chars = QUICK_CHARS if setting.quick else gate.CHARS
     everyone = gate.contenders(MASTRA if MASTRA.is_dir() else None)
-    ours = [one for one in everyone if setting.peers or one.name.startswith("turngate")]
+    ours = [one for one in everyone if setting.peers or not one.name.startswith(PEERS)]
     ready, absent = await gate.timed(chars, setting.rounds, ours)
     found = Findings(absent=[Absent(GROUP, name, why) for name, why in absent.items()])
     for count in chars:

@@ -43,7 +43,7 @@ from topics.connection import Connection
 from topics.content import TextPart
 from topics.ids import TurnKey
 from topics.names import Names
-from topics.records import ModelFrame, TurnRequest
+from topics.records import ModelFrame, Record, TurnRequest
 
 PARTITIONS = 4
 LIMIT_S = 110
@@ -76,11 +76,7 @@ class Journaled:
 
     def __init__(self, load: Load, deps: str | None) -> None:
         self.load = load
-        declared = load_deps(deps) if deps else Deps()
-        if declared.manifest.release_mode not in {"live", "scan"}:
-            raise SystemExit("--deps: scanners only, the bench cannot play a chain that judges prefixes")
-        self._policy = policy(Settings(), declared.manifest)
-        self._open_scanner = declared.scanners()
+        self._deps = deps
 
     def turns(self) -> Iterator[TurnKey]:
         """Yield the turns, each in a thread of its own."""
@@ -89,26 +85,40 @@ class Journaled:
 
     def rows(self, partition: int) -> Iterator[Row]:
         """Yield the rows of one partition, turns interleaved as they are when many models speak at once."""
-        desk = Desk(partition, self._policy, DeskSettings(partitions=PARTITIONS), self._open_scanner)
+        desk = desk_of(self._deps, partition)
         turns = [turn for turn in self.turns() if turn.thread.partition(PARTITIONS) == partition]
         now = time.time()
         for seq in range(-1, self.load.records):
             for offset, turn in enumerate(turns):
-                plan = desk.take([_source(turn, seq, partition, offset)], now)
+                source = request_source(turn, offset) if seq < 0 else frame_source(turn, seq, offset)
+                plan = desk.take([source], now)
                 yield from (Row(str(key), record.n, record.encode()) for key, record in plan.journal)
                 if seq < self.load.records - 1:
                     for out in plan.outgoing:
                         desk.confirmed(out.turn, out.n)
 
 
-def _source(turn: TurnKey, seq: int, partition: int, offset: int) -> Source:
-    ids = turn._asdict()
-    record = (
-        TurnRequest(**ids, message=(TextPart(text=QUESTION),))
-        if seq < 0
-        else ModelFrame(**ids, seq=seq, text=f"{seq}: {TEXT}")
-    )
-    return Source(names.REQUESTS if seq < 0 else names.FRAMES, partition, offset, codec.encode(record), lambda: None)
+def desk_of(deps: str | None, partition: int = 0) -> Desk:
+    """Return a worker's desk for a partition with the chain `deps`, whose members all scan."""
+    declared = load_deps(deps) if deps else Deps()
+    if declared.manifest.release_mode not in {"live", "scan"}:
+        raise SystemExit("--deps: scanners only, the bench cannot play a chain that judges prefixes")
+    settings = DeskSettings(partitions=PARTITIONS)
+    return Desk(partition, policy(Settings(), declared.manifest), settings, declared.scanners())
+
+
+def request_source(turn: TurnKey, offset: int) -> Source:
+    """Return a turn's request as it is read from the broker."""
+    return _source(names.REQUESTS, turn, offset, TurnRequest(**turn._asdict(), message=(TextPart(text=QUESTION),)))
+
+
+def frame_source(turn: TurnKey, seq: int, offset: int) -> Source:
+    """Return a frame of a turn as it is read from the broker."""
+    return _source(names.FRAMES, turn, offset, ModelFrame(**turn._asdict(), seq=seq, text=f"{seq}: {TEXT}"))
+
+
+def _source(topic: names.Topic, turn: TurnKey, offset: int, record: Record) -> Source:
+    return Source(topic, turn.thread.partition(PARTITIONS), offset, codec.encode(record), lambda: None)
 
 
 class _Log:
