@@ -12,14 +12,14 @@ from bench.figures import Absent, Figure, Measure
 from bench.rounds import Findings, Setting
 
 GROUP = "gate"
-ABOUT = "what reading an answer costs, how long text is held, and who lets secrets out, frames of four characters"
 QUICK_CHARS = (500, 2_000)
 #: What the names of other projects' contenders begin with.
 PEERS = ("NeMo", "LangChain", "LiteLLM", "Mastra")
 #: Where `make bench` installs Mastra's package.
 MASTRA = Path(sys.prefix) / "mastra"
+GROWTH = Measure("growth of the time with the length", "exponent", "less")
 _FLOW = (
-    ("first_release_after_chars", Measure("first release after", "characters", "less")),
+    ("first_release_after_chars", Measure("first release", "characters read", "less")),
     ("mean_held_chars", Measure("text held, mean", "characters", "less")),
     ("leaked_answers", Measure(f"answers with a leak, of {gate.SECRETS} with a secret", "answers", "less")),
 )
@@ -34,9 +34,9 @@ async def measure(setting: Setting) -> Findings:
     found = Findings(absent=[Absent(GROUP, name, why) for name, why in absent.items()])
     for count in chars:
         found.figures += _speeds(count, [one for one, _ in ready])
-    found.figures += [
-        Figure(GROUP, _growth(chars, one), one.name, _exponents(one)) for one, _ in ready if _exponents(one)
-    ]
+    for one, _ in ready:
+        exponents = _exponents(one)
+        found.figures += [Figure(GROUP, GROWTH, one.name, exponents)] if exponents else []
     rows = [await gate.row(contender, run) for contender, run in ready]
     for name, what in _FLOW:
         numbers = [(str(row["name"]), row[name]) for row in rows]
@@ -48,17 +48,12 @@ async def measure(setting: Setting) -> Findings:
 
 
 def _speeds(count: int, contenders: Sequence[gate.Contender]) -> list[Figure]:
-    measured = Measure(f"characters per second, answers of {count:,}", "chars/s")
+    measured = Measure(f"speed, answers of {count:,} characters", "characters/s")
     there = [one for one in contenders if count in one.seconds]
     base = gate.RESCAN if any(one.name == gate.RESCAN for one in there) else gate.BASE
     return [
         Figure(GROUP, measured, one.name, tuple(count / took for took in one.seconds[count]), base) for one in there
     ]
-
-
-def _growth(chars: Sequence[int], contender: gate.Contender) -> Measure:
-    least, most = min(chars), max(contender.seconds)
-    return Measure(f"growth exponent of the time from {least:,} to {most:,} characters", "1 is linear", "less")
 
 
 def _exponents(contender: gate.Contender) -> tuple[float, ...]:

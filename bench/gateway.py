@@ -43,7 +43,6 @@ PARTITIONS = 4
 _PATIENCE_S = 60.0
 _MARK = "|"
 GROUP = "gateway"
-ABOUT = "how old a text is when a reader over HTTP has it"
 BASE, OURS = "a plain Kafka reader", "a reader over HTTP at the gateway"
 #: Readers, each of a turn of its own; for how many seconds; seconds between two frames of a turn.
 USUAL, QUICK = (1_000, 10.0, 2.0), (20, 2.0, 0.2)

@@ -43,7 +43,6 @@ STEPS = 8
 LIMIT_S = 1_800
 CLEANING_S = 90
 GROUP = "housekeeping"
-ABOUT = "what a finished turn costs a turn worker and its journal"
 TURNS, QUICK_TURNS = 4_000, 80
 QUESTION = "Which of my orders from last month are still open, and when will each of them reach me?"
 

@@ -22,7 +22,6 @@ from bench.workers import Worker
 from topics.ids import TurnKey
 
 GROUP = "journal"
-ABOUT = "bytes of the changelog per answer, beside the bound"
 OURS = "turn worker, three redactors"
 BOUND = "bound: 2.5 x answer + 160 x records"
 LENGTHS, QUICK_LENGTHS = (2_000, 20_000, 100_000), (500,)

@@ -30,7 +30,6 @@ from bench.rounds import Contender, FailedError, Findings, Run, Setting, Values,
 from bench.run import alone
 
 GROUP = "latency"
-ABOUT = "time from a frame written to its text readable, 200 open turns"
 BASE = "bare aiokafka, JSON and a dict"
 OURS = "turn worker, three redactors and journal"
 RATES = (500, 5_000)

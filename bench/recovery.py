@@ -51,7 +51,6 @@ QUESTION = "Which of my orders from last month are still open, and when will eac
 TEXT = "Order 4711 left our warehouse on Monday and should be with you by the end of this week. "
 PAGE = 2_000
 GROUP = "recovery"
-ABOUT = "a turn worker that takes up the open turns of one that was killed"
 #: Measure, the attribute of `Restart` that has it, and what that is multiplied by.
 _MEASURES = (
     (Measure("time until every partition is restored", "s", "less"), "ready_s", 1.0),

@@ -50,7 +50,7 @@ async def measure(
     at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
     for name in names:
         group = groups.find(name)
-        print(f"{name}: {group.ABOUT}", flush=True)
+        print(f"{name}: {groups.ABOUTS[name]}", flush=True)
         began = time.perf_counter()
         async with broker(which) as bootstrap:
             found.add(await group.measure(Setting(bootstrap, rounds, quick, peers, _say)))

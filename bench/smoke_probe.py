@@ -27,7 +27,7 @@ SCANNERS = "scanners alone, characters per second of processor time"
 DESK = "desk and journal, frames per second of processor time"
 WORKER = "turn worker on the embedded broker, frames per second"
 WORKER_CPU = "turn worker, frames per second of processor time"
-_REPEATS = 3
+_REPEATS = 5
 
 
 async def gate() -> dict[str, float]:
@@ -47,6 +47,10 @@ async def scanners() -> dict[str, float]:
 
 async def desk() -> dict[str, float]:
     """Measure what the ingest loop does to a batch but for I/O: plan it, write the journal's records and the effects."""
+    return {DESK: max(_desk() for _ in range(_REPEATS))}
+
+
+def _desk() -> float:
     turns = [TurnKey("default", f"thread-{number}", f"turn-{number}") for number in range(DESK_TURNS * PARTITIONS)]
     turns = [turn for turn in turns if turn.thread.partition(PARTITIONS) == 0]
     desk = desk_of(CHAIN)
@@ -61,7 +65,7 @@ async def desk() -> dict[str, float]:
             for effect in out.effects:
                 codec.encode(effect.record)
             desk.confirmed(out.turn, out.n)
-    return {DESK: len(turns) * DESK_FRAMES / (time.process_time() - began)}
+    return len(turns) * DESK_FRAMES / (time.process_time() - began)
 
 
 async def worker() -> dict[str, float]:

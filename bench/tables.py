@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from bench.figures import Figure, Report
+from bench.figures import Figure, Measure, Report
 
 #: From here on, digits stand in groups and there are none behind the point.
 _LARGE = 1_000
@@ -26,21 +26,56 @@ def as_text(report: Report) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def as_markdown(report: Report) -> str:
-    """Return the same as sections of a page, without its title."""
+def as_markdown(report: Report, abouts: Mapping[str, str]) -> str:
+    """Return medians, and ratios in brackets, as sections of a page, one for each group; `abouts` says what each is about.
+
+    A table has a row for each contender, or for each measure where there are more of those.
+    """
     lines: list[str] = [_circumstances(report), ""]
-    group_now = ""
-    for (group, title, base), figures in _by_measure(report).items():
-        if group != group_now:
-            lines += [f"### {group.capitalize()}", ""]
-            group_now = group
-        lines += [f"{title[:1].upper()}{title[1:]}:", ""]
-        heads = _heads(base)
-        lines += [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
-        lines += [f"| {' | '.join(_row(report, figure))} |" for figure in figures]
-        lines += [""]
+    for group in report.groups():
+        figures = [figure for figure in report.figures if figure.group == group]
+        if figures:
+            about = abouts.get(group, "")
+            lines += [
+                f"### {group.capitalize()}",
+                "",
+                f"{about[:1].upper()}{about[1:]}.",
+                "",
+                *_matrix(report, figures),
+                "",
+            ]
     lines += _absences(report)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _matrix(report: Report, figures: Sequence[Figure]) -> list[str]:
+    contenders = list(dict.fromkeys(figure.contender for figure in figures))
+    measures = list(dict.fromkeys(figure.measure for figure in figures))
+    cells = {(figure.contender, figure.measure): _cell(report, figure) for figure in figures}
+    if len(measures) > len(contenders):
+        heads = ["", *contenders]
+        rows = [[_title(measure), *(cells.get((who, measure), "") for who in contenders)] for measure in measures]
+    else:
+        heads = ["", *map(_title, measures)]
+        rows = [[who, *(cells.get((who, measure), "") for measure in measures)] for who in contenders]
+    lines = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    bases: dict[str, list[str]] = {}
+    for figure in figures:
+        if figure.base is not None and figure.measure.name not in bases.setdefault(figure.base, []):
+            bases[figure.base].append(figure.measure.name)
+    notes = [f"times {base}" if len(bases) == 1 else f"times {base} ({'; '.join(of)})" for base, of in bases.items()]
+    return [*lines, "", f"In brackets: {', '.join(notes)}."] if notes else lines
+
+
+def _title(measure: Measure) -> str:
+    better = {"more": ", more is better", "less": ", less is better", "neither": ""}[measure.better]
+    return f"{measure.name} ({measure.unit}{better})"
+
+
+def _cell(report: Report, figure: Figure) -> str:
+    ratio = report.ratio(figure)
+    return number(figure.median) + ("" if ratio is None else f" ({number(ratio)}x)")
 
 
 def number(value: float) -> str:

@@ -22,8 +22,7 @@ from bench.rounds import Contender, Findings, Run, Setting, Values, side_by_side
 from bench.run import alone
 
 GROUP = "throughput"
-ABOUT = "frames per second of one worker, 200 turns interleaved, 89 bytes a frame"
-SPEED = Measure("frames per second", "frames/s")
+SPEED = Measure("speed", "frames/s")
 PROCESSOR = Measure("processor time per frame", "us", "less")
 BASE = "stock Faust, table and send"
 TURNS = 200
