@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test chaos lint lowest packages clean distclean
+.PHONY: help venv demo test chaos lint lowest packages reference clean distclean
 
 help:
 	@echo "make demo   show turngate at work: starts its own broker, publishes turns, stops everything"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint   ruff and mypy alone"
 	@echo "make lowest    a quick set of tests with the lowest versions of everything that turngate needs"
 	@echo "make packages  the wheel, installed with each extra into an environment of its own"
+	@echo "make reference what is made from the code: the wire's tables, JSON Schemas and the AsyncAPI document in docs/"
 	@echo "make venv   only create $(VENV) and install everything into it"
 	@echo "make clean  remove caches (distclean: also $(VENV) and the fetched Kafka)"
 	@echo
@@ -76,6 +77,9 @@ lowest: $(STAMP)
 
 packages: $(STAMP)
 	$(BIN)/pytest tests/packaging --packages $(PYTEST_ARGS)
+
+reference: $(STAMP)
+	$(BIN)/python -m tests.docs.regenerate
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

