@@ -223,11 +223,28 @@ def _plain(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     if schema.get("type") == "string" and "pattern" in schema and schema.get("maxLength") == ID["maxLength"]:
-        return {**ID, **{key: value for key, value in schema.items() if key == "default"}}
-    # Pydantic says `minLength` of a list whose items it looks at after something else did.
-    least = {"minLength": "minItems"} if schema.get("type") == "array" else {}
-    return {
-        least.get(key, key): value if key in {"default", "const", "enum"} else _plain(value)
-        for key, value in schema.items()
-        if key not in {"title", "discriminator"}
-    }
+        return _in_order({**ID, **{key: value for key, value in schema.items() if key == "default"}})
+    made = {}
+    for key, value in schema.items():
+        if key in {"default", "const", "enum"}:
+            made[key] = value
+        elif key not in {"title", "discriminator"}:
+            made[key] = _plain(value)
+    return _in_order(made)
+
+
+#: Versions of pydantic have the same things to say in different words and orders; here they are always these.
+_ORDER: Final = ("description", "type", "const", "enum", "default", "anyOf", "oneOf", "$ref", "items", "not")
+
+
+def _in_order(schema: Schema) -> Schema:
+    if schema.get("type") == "array" and "minLength" in schema:
+        schema["minItems"] = schema.pop("minLength")
+    if "const" in schema:
+        schema.pop("enum", None)
+    if schema.get("additionalProperties") is True:
+        del schema["additionalProperties"]
+    for limit in ("minimum", "exclusiveMinimum"):
+        if limit in schema and schema[limit] == int(schema[limit]):
+            schema[limit] = int(schema[limit])
+    return {key: schema[key] for key in (*_ORDER, *sorted(set(schema) - set(_ORDER))) if key in schema}

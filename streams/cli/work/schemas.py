@@ -52,7 +52,7 @@ def _made(form: Form, topic: str | None, record: str | None, prefix: str) -> dic
         if record is not None:
             return {record: shapes.record_schema(record)}
     except shapes.UnknownRecordError as unknown:
-        raise CommandError(f"{unknown}.") from None
+        raise CommandError(str(unknown)) from None
     if form == "asyncapi":
         return {form: document(prefix)}
     return {**{one.name: shapes.topic_schema(one) for one in TOPICS}, "all": shapes.bundle()}
