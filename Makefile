@@ -21,6 +21,7 @@ help:
 	@echo "make clean  remove caches (distclean: also $(VENV) and the fetched Kafka)"
 	@echo
 	@echo "PYTHON=/path/to/python3.12      the Python to build $(VENV) with"
+	@echo "LANES=0                         one test after the other, in one process"
 	@echo "PYTEST_ARGS='-k name -x'        more arguments for pytest"
 	@echo "TURNGATE_TEST_BROKERS=embedded  only these brokers (embedded, apache, docker; comma between)"
 
@@ -56,9 +57,12 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# The header of pytest's output names the brokers of this run, and says of each one left out why.
+# The header of pytest's output names the brokers of this run, and says of each one left out why. Tests on a broker mostly
+# wait: each broker has a process of its own (tests/lanes.py), and there is one for all the others.
+LANES ?= 3
+
 test: lint
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest --numprocesses $(LANES) --dist loadgroup $(PYTEST_ARGS)
 
 # A short form of it is part of `make test`. PYTEST_ARGS='--chaos-json chaos.json' also writes the table to a file.
 chaos: $(STAMP)
