@@ -9,7 +9,7 @@ BENCH_ARGS ?=
 SMOKE_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test chaos lint lowest packages bench smoke clean distclean
+.PHONY: help venv demo test chaos lint lowest packages reference bench smoke clean distclean
 
 help:
 	@echo "make demo   show turngate at work: starts its own broker, publishes turns, stops everything"
@@ -20,6 +20,7 @@ help:
 	@echo "make packages  the wheel, installed with each extra into an environment of its own"
 	@echo "make bench     every figure beside those of other projects, as ratios; about 20 minutes"
 	@echo "make smoke     the working tree beside the commit before it: ratios, judged by nobody"
+	@echo "make reference what is made from the code: the wire's tables, JSON Schemas and the AsyncAPI document in docs/"
 	@echo "make venv   only create $(VENV) and install everything into it"
 	@echo "make clean  remove caches (distclean: also $(VENV) and the fetched Kafka)"
 	@echo
@@ -99,6 +100,9 @@ bench: $(BENCH_STAMP)
 
 smoke: $(STAMP)
 	@$(BIN)/python -m bench.smoke $(SMOKE_ARGS)
+
+reference: $(STAMP)
+	$(BIN)/python -m tests.docs.regenerate
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
