@@ -11,6 +11,9 @@ Three things can be wrong with a value, and each must be told from the others:
 - The key is right and the record is not: it was altered, or moved here from another topic or key. This is a damaged record
   as others are: it gets an `Unreadable` value, and goes to the dead letters.
 - It is not sealed, and should be. It is `Unreadable` too, and keeps its value, so that the turn it is about can be told.
+
+A journal's claims are never sealed: they say which worker has a partition, and are written before anything is read. A worker
+with a wrong key claims too, and those with the right one must be able to take the partition back.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from typing import Any, Literal
 from topics import envelope
 from topics.errors import KeyRingError, SealedRecordError
 from topics.key_ring import Key, KeyRing
-from topics.names import OPEN_NAMES, SENSITIVE_NAMES
+from topics.names import JOURNAL_SUFFIX, OPEN_NAMES, SENSITIVE_NAMES
 from topics.unreadable import Unreadable
 
 #: What the keys are used for: `read` opens sealed values and writes plain ones; `write` seals, and takes plain values
@@ -31,6 +34,9 @@ Use = Literal["read", "write", "require"]
 #: After so many records a writer changes its salt, and so its key: random nonces must never meet under one. At 2**32 the
 #: chance that two did is one in 2**33.
 RECORDS_PER_SALT = 2**30
+
+#: What the keys of a journal's claims begin with, which no tenant's name does.
+CLAIMS = b"\x00"
 
 #: Where a record is, for errors: topic, partition, offset.
 Place = tuple[str, int, int]
@@ -77,7 +83,7 @@ class Sealing:
         Everything is sealed but what is for topics that anybody may read.
         """
         ring = self._ring
-        if value is None or ring is None or self._use == "read" or topic.endswith(OPEN_NAMES):
+        if value is None or ring is None or self._use == "read" or topic.endswith(OPEN_NAMES) or _is_claim(topic, key):
             return value
         if self._sealed % RECORDS_PER_SALT == 0:
             self._salt = os.urandom(envelope.SALT_BYTES)
@@ -100,7 +106,9 @@ class Sealing:
         if value is None or isinstance(value, Unreadable):
             return value
         if not envelope.is_sealed(value):
-            if self._ring is None or self._use != "require" or not place[0].endswith(SENSITIVE_NAMES):
+            topic = place[0]
+            strict = self._ring is not None and self._use == "require"
+            if not strict or not topic.endswith(SENSITIVE_NAMES) or _is_claim(topic, key):
                 return value
             return Unreadable(
                 "the record is not sealed, and only sealed ones are taken here: have its writer seal it with a key of the "
@@ -159,6 +167,10 @@ class AsStored(Sealing):
     def concerns(self, topic: str) -> bool:  # noqa: ARG002 - the same for all
         """Return False."""
         return False
+
+
+def _is_claim(topic: str, key: bytes | None) -> bool:
+    return key is not None and key.startswith(CLAIMS) and topic.endswith(JOURNAL_SUFFIX)
 
 
 def _opened(held: Key, found: envelope.Header, value: bytes, topic: str, key: bytes | None) -> bytes:

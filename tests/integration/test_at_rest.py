@@ -9,6 +9,7 @@ from typing import get_args
 
 from aiokafka import ConsumerRecord, TopicPartition
 
+from streams.journal.keys import claim_key, is_claim
 from tests.brokers.broker import Broker
 from tests.integration.key_rings import write_ring
 from tests.integration.pipeline import Pipeline, Worker
@@ -17,7 +18,7 @@ from topics.connection import Connection
 from topics.ids import TurnKey
 from topics.names import JournalRole, Names
 from topics.records import CompletedFrame
-from topics.sealing import AsStored
+from topics.sealing import CLAIMS, AsStored
 from topics.snapshots import to_the_end
 
 DEPS = "tests.integration.desk_deps:deps"
@@ -81,7 +82,7 @@ async def test_nothing_that_was_said_can_be_read_on_the_broker(broker: Broker, t
         for record in records:
             if topic in open_topics:
                 codec.parse(record.value)
-            elif record.value is not None:
+            elif record.value is not None and not is_claim(record.key):
                 assert envelope.is_sealed(record.value), topic
                 for said in (MESSAGE, ANSWER, REASONING, "marzipan", "zeppelin", "thread"):
                     assert said.encode() not in record.value, topic
@@ -103,7 +104,7 @@ async def test_a_worker_with_a_wrong_key_stops_and_the_right_one_finishes_the_tu
             said = await ended(wrong)
             assert "SealedRecordError" in said
             assert f"{pipeline.names.journal('turns')}[" in said
-            assert "at offset 0: the record is sealed with the key k1" in said
+            assert "the record is sealed with the key k1" in said
         # A model runner meets it in its own journal.
         pipeline.workers[1].kill()
         (wrong,) = pipeline.start("models", key_ring=None)
@@ -171,3 +172,4 @@ def test_sensitive_topics_are_told_by_their_names() -> None:
         for role in get_args(JournalRole):
             assert full.journal(role).endswith(names.SENSITIVE_NAMES)
             assert not full.journal(role).endswith(names.OPEN_NAMES)
+    assert claim_key("x").startswith(CLAIMS)
