@@ -83,7 +83,7 @@ class Sealing:
         Everything is sealed but what is for topics that anybody may read.
         """
         ring = self._ring
-        if value is None or ring is None or self._use == "read" or topic.endswith(OPEN_NAMES) or _is_claim(topic, key):
+        if value is None or ring is None or self._use == "read" or topic.endswith(OPEN_NAMES) or is_claim(topic, key):
             return value
         if self._sealed % RECORDS_PER_SALT == 0:
             self._salt = os.urandom(envelope.SALT_BYTES)
@@ -108,7 +108,7 @@ class Sealing:
         if not envelope.is_sealed(value):
             topic = place[0]
             strict = self._ring is not None and self._use == "require"
-            if not strict or not topic.endswith(SENSITIVE_NAMES) or _is_claim(topic, key):
+            if not strict or not topic.endswith(SENSITIVE_NAMES) or is_claim(topic, key):
                 return value
             return Unreadable(
                 "the record is not sealed, and only sealed ones are taken here: have its writer seal it with a key of the "
@@ -169,7 +169,8 @@ class AsStored(Sealing):
         return False
 
 
-def _is_claim(topic: str, key: bytes | None) -> bool:
+def is_claim(topic: str, key: bytes | None) -> bool:
+    """Return whether a record is a claim in a journal, which is never sealed."""
     return key is not None and key.startswith(CLAIMS) and topic.endswith(JOURNAL_SUFFIX)
 
 

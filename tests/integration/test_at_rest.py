@@ -48,8 +48,8 @@ async def as_stored(pipeline: Pipeline) -> dict[str, list[ConsumerRecord]]:
 
 
 async def ended(worker: Worker) -> str:
-    """Return what a worker logged once it has ended by itself, with the status of one that had to stop."""
-    assert await asyncio.to_thread(worker.process.wait, 60) == 70
+    """Return what a worker said once it has ended by itself: before it began, or as one that had to stop."""
+    assert await asyncio.to_thread(worker.process.wait, 60) in {1, 70}
     return worker.log.read_text(encoding="utf-8")
 
 
@@ -102,9 +102,8 @@ async def test_a_worker_with_a_wrong_key_stops_and_the_right_one_finishes_the_tu
         for other in (write_ring(tmp_path / "wrong", "k1", seed=1), write_ring(tmp_path / "missing", "k2"), None):
             (wrong,) = pipeline.start("turns", key_ring=other)
             said = await ended(wrong)
-            assert "SealedRecordError" in said
-            assert f"{pipeline.names.journal('turns')}[" in said
-            assert "the record is sealed with the key k1" in said
+            assert "at offset 0: the record is sealed with the key k1" in said
+            assert ("SealedRecordError" in said) == (other is None)
         # A model runner meets it in its own journal.
         pipeline.workers[1].kill()
         (wrong,) = pipeline.start("models", key_ring=None)
