@@ -21,26 +21,46 @@ _CIPHERS = 1024
 
 
 class Key:
-    """One key, of 32 bytes, with its id. It is never shown: neither its text nor its `repr` has it."""
+    """One key, of 32 bytes, with its id. It is never shown: neither its text nor its `repr` has it.
 
-    __slots__ = ("_ciphers", "_secret", "check", "id")
+    Raises:
+        KeyRingError: the library that seals is not installed.
+    """
+
+    __slots__ = ("_aesgcm", "_ciphers", "_invalid", "_secret", "check", "id")
 
     def __init__(self, key_id: str, secret: bytes) -> None:
         self.id = key_id
         self._secret = secret
         self.check = envelope.check_of(secret)
         self._ciphers: OrderedDict[bytes, Any] = OrderedDict()
+        try:
+            from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - the same
+        except ImportError:
+            raise KeyRingError("values are sealed with a library: pip install 'turngate[sealing]'") from None
+        self._aesgcm, self._invalid = AESGCM, InvalidTag
 
     def __repr__(self) -> str:
         return f"Key({self.id!r})"
 
-    def cipher(self, salt: bytes) -> Any:
-        """Return the cipher (an `AESGCM`) of values with this `salt`."""
+    def encrypt(self, salt: bytes, nonce: bytes, value: bytes, vouched: bytes) -> bytes:
+        """Return `value` encrypted, and the tag, which vouches for `vouched` too."""
+        sealed: bytes = self._cipher(salt).encrypt(nonce, value, vouched)
+        return sealed
+
+    def decrypt(self, salt: bytes, nonce: bytes, sealed: bytes, vouched: bytes) -> bytes | None:
+        """Return what `encrypt` was given; None if anything of it is another."""
+        try:
+            value: bytes = self._cipher(salt).decrypt(nonce, sealed, vouched)
+        except self._invalid:
+            return None
+        return value
+
+    def _cipher(self, salt: bytes) -> Any:
         cipher = self._ciphers.get(salt)
         if cipher is None:
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - an extra
-
-            cipher = self._ciphers[salt] = AESGCM(envelope.record_key(self._secret, salt))
+            cipher = self._ciphers[salt] = self._aesgcm(envelope.record_key(self._secret, salt))
             if len(self._ciphers) > _CIPHERS:
                 self._ciphers.popitem(last=False)
         return cipher
@@ -63,7 +83,6 @@ class KeyRing:
         if active not in self.keys:
             raise KeyRingError(f"the active key is to be {active!r}, and there are {_named(self.keys)}: add it first")
         self.active = self.keys[active]
-        _require_cryptography()
 
     def __repr__(self) -> str:
         return f"KeyRing({sorted(self.keys)}, active={self.active.id!r})"
@@ -111,13 +130,6 @@ def _secret(file: Path, text: str) -> bytes:
             "named with the key's id, of the characters A-Z a-z 0-9 . _ -"
         )
     return secret
-
-
-def _require_cryptography() -> None:
-    try:
-        import cryptography.hazmat.primitives.ciphers.aead  # noqa: F401, PLC0415 - an extra
-    except ImportError:
-        raise KeyRingError("values are sealed with a library: pip install 'turngate[sealing]'") from None
 
 
 def _named(keys: Mapping[str, object]) -> str:

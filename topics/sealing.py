@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 from topics import envelope
 from topics.errors import KeyRingError, SealedRecordError
@@ -90,8 +90,7 @@ class Sealing:
         self._sealed += 1
         active, nonce = ring.active, os.urandom(envelope.NONCE_BYTES)
         raw = envelope.header(active.id, active.check, self._salt)
-        sealed: bytes = active.cipher(self._salt).encrypt(nonce, value, envelope.vouched(raw, topic, key))
-        return raw + nonce + sealed
+        return raw + nonce + active.encrypt(self._salt, nonce, value, envelope.vouched(raw, topic, key))
 
     def concerns(self, topic: str) -> bool:
         """Return whether values of `topic` may be sealed."""
@@ -175,12 +174,9 @@ def is_claim(topic: str, key: bytes | None) -> bool:
 
 
 def _opened(held: Key, found: envelope.Header, value: bytes, topic: str, key: bytes | None) -> bytes:
-    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra, which is there if there are keys
-
-    cipher: Any = held.cipher(found.salt)
-    try:
-        opened: bytes = cipher.decrypt(found.nonce, value[found.body_at :], envelope.vouched(found.raw, topic, key))
-    except InvalidTag:
+    vouched = envelope.vouched(found.raw, topic, key)
+    opened = held.decrypt(found.salt, found.nonce, value[found.body_at :], vouched)
+    if opened is None:
         return Unreadable(
             f"the record does not open with the key {found.key_id}, though it is the right one: it was altered, or moved "
             "here from another topic or record key. Have its writer send it again"
