@@ -35,7 +35,7 @@ async def takes_idempotent_producers(connection: Connection) -> bool:
 
 
 class FaustProducer:
-    """Sends records through the producer of a Faust app, each with a future of its own."""
+    """Sends records through the producer of a Faust app (`streams.ports.Producer`)."""
 
     def __init__(self, app: faust.App) -> None:
         self._app = app
@@ -44,36 +44,19 @@ class FaustProducer:
         self, topic: str, partition: int | None, key: bytes | None, value: bytes | None
     ) -> asyncio.Future[int]:
         """Hand a record to the producer; the future gives its offset once the broker has acknowledged it."""
-        metadata: Any = await self._app.producer.send(topic, key, value, partition, None, None)
-        offset: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        metadata.add_done_callback(lambda done: _pass_on(done, offset))
-        return offset
+        return _offset(await self._app.producer.send(topic, key, value, partition, None, None))
 
     async def send_all(self, topic: str, partition: int, records: Sequence[KeyValue]) -> Sequence[Run]:
-        """Hand records to the producer in as few batches as they fit into, each with one future.
-
-        What aiokafka does for each record that is sent alone, some 60 microseconds of it, it does for each batch.
-        """
-        producer = cast("Producer", self._app.producer).client
-        runs: list[Run] = []
-        batch = producer.create_batch()
-        for key, value in records:
-            if batch.append(timestamp=None, key=key, value=value) is None:
-                runs.append(await _submit(producer, batch, topic, partition))
-                batch = producer.create_batch()
-                batch.append(timestamp=None, key=key, value=value)
-        if batch.record_count():
-            runs.append(await _submit(producer, batch, topic, partition))
-        return runs
+        """Hand records to the producer in as few batches as they fit into; each batch is a run, with one future."""
+        sent = await cast("Producer", self._app.producer).client.send_all(topic, partition, records)
+        return [Run(_offset(metadata), length) for metadata, length in sent]
 
 
-async def _submit(producer: Any, batch: Any, topic: str, partition: int) -> Run:
-    count = batch.record_count()
-    batch.close()  # or a record that is sent alone might join it
-    metadata = await producer.send_batch(batch, topic, partition=partition)
+def _offset(metadata: Any) -> asyncio.Future[int]:
+    """Return a future for the offset in the `metadata` that another one gives."""
     offset: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     metadata.add_done_callback(lambda done: _pass_on(done, offset))
-    return Run(offset, count)
+    return offset
 
 
 def _pass_on(done: asyncio.Future[Any], offset: asyncio.Future[int]) -> None:
