@@ -32,8 +32,8 @@ from bench.rounds import Findings, Setting
 from processors import Deps, load_deps
 from streams.brokers.embedded import EmbeddedBroker
 from streams.journal.claims import Claim
+from streams.journal.runs import KeyValue, Run
 from streams.journal.writer import JournalWriter, Row
-from streams.ports import KeyValue, Run
 from streams.roles.turns import policy
 from streams.settings import Settings, environment
 from streams.sources import Source

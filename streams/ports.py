@@ -3,33 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
-#: The key and the value of a record to send; a record without a value clears its key.
-KeyValue = tuple[bytes | None, bytes | None]
-
-
-class Run(NamedTuple):
-    """Records that were handed over together: `first` gives the offset of the first of them, the others follow it.
-
-    The future is done once all replicas have all `length` of them.
-    """
-
-    first: asyncio.Future[int]
-    length: int
-
-
-async def offsets_of(runs: Iterable[Run]) -> list[int]:
-    """Return the offsets of all records of `runs`, in order, once the broker has them.
-
-    Raises whatever the producer raises.
-    """
-    found: list[int] = []
-    for run in runs:
-        first = await run.first
-        found.extend(range(first, first + run.length))
-    return found
+from streams.journal.runs import KeyValue, Run
 
 
 class Producer(Protocol):

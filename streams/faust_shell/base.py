@@ -15,7 +15,7 @@ from yarl import URL
 
 from streams.faust_shell.credentials import credentials_of
 from streams.faust_shell.journal_table import JournalTable
-from streams.faust_shell.kafka import FaustProducer, KafkaLogs, KafkaReader
+from streams.faust_shell.kafka import FaustProducer, JournalProducer, KafkaLogs, KafkaReader
 from streams.faust_shell.observer import WorkerObserver
 from streams.faust_shell.recovery import JournalTables, Owner
 from streams.faust_shell.transport import IdempotentTransport, Transport
@@ -99,7 +99,7 @@ class JournalApp(faust.App):
         self.tables.add(self.journal)
         self.sender = FaustProducer(self)
         self.reader = KafkaReader(settings.connection)
-        self.logs = KafkaLogs(names.journal(role), self.sender, self.reader)
+        self.logs = KafkaLogs(names.journal(role), JournalProducer(self), self.reader)
 
     def _new_transport(self) -> Transport:
         kind = IdempotentTransport if self._settings.idempotent else Transport

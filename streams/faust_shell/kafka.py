@@ -12,9 +12,10 @@ import faust
 from aiokafka.errors import UnknownError
 
 from streams.faust_shell.transport import Producer
+from streams.journal.runs import KeyValue, Run
 from streams.journal.writer import JournalLog
-from streams.ports import KeyValue, Run
 from topics.connection import Connection
+from topics.producing import BatchingProducer
 
 _READ_TIMEOUT_S = 15.0
 
@@ -48,8 +49,22 @@ class FaustProducer:
 
     async def send_all(self, topic: str, partition: int, records: Sequence[KeyValue]) -> Sequence[Run]:
         """Hand records to the producer in as few batches as they fit into; each batch is a run, with one future."""
-        sent = await cast("Producer", self._app.producer).client.send_all(topic, partition, records)
-        return [Run(_offset(metadata), length) for metadata, length in sent]
+        return await _all(cast("Producer", self._app.producer).client, topic, partition, records)
+
+
+class JournalProducer:
+    """Sends the records of journals, with the client that a Faust app has for them."""
+
+    def __init__(self, app: faust.App) -> None:
+        self._app = app
+
+    async def send_all(self, topic: str, partition: int, records: Sequence[KeyValue]) -> Sequence[Run]:
+        """Hand records to the producer in as few batches as they fit into; each batch is a run, with one future."""
+        return await _all(cast("Producer", self._app.producer).journaling, topic, partition, records)
+
+
+async def _all(client: BatchingProducer, topic: str, partition: int, records: Sequence[KeyValue]) -> Sequence[Run]:
+    return [Run(_offset(metadata), length) for metadata, length in await client.send_all(topic, partition, records)]
 
 
 def _offset(metadata: Any) -> asyncio.Future[int]:
@@ -110,7 +125,7 @@ class KafkaReader:
 class KafkaLogs:
     """The journal's partitions (`streams.turns.worker.Logs`)."""
 
-    def __init__(self, topic: str, producer: FaustProducer, reader: KafkaReader) -> None:
+    def __init__(self, topic: str, producer: JournalProducer, reader: KafkaReader) -> None:
         self.topic = topic
         self._producer = producer
         self._reader = reader
@@ -121,7 +136,7 @@ class KafkaLogs:
 
 
 class _PartitionLog:
-    def __init__(self, topic: str, partition: int, producer: FaustProducer, reader: KafkaReader) -> None:
+    def __init__(self, topic: str, partition: int, producer: JournalProducer, reader: KafkaReader) -> None:
         self._topic = topic
         self._partition = partition
         self._producer = producer

@@ -15,7 +15,7 @@ from typing import Protocol
 from streams.journal.claims import Claim
 from streams.journal.errors import SupersededError, UnreadableGapError
 from streams.journal.keys import RowKey, claim_key, is_claim
-from streams.ports import KeyValue, Run, offsets_of
+from streams.journal.runs import KeyValue, Run, offsets_of
 
 
 class JournalLog(Protocol):

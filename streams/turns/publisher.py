@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from streams.ports import KeyValue, Producer, Run, offsets_of
+from streams.journal.runs import KeyValue, Run, offsets_of
+from streams.ports import Producer
 from streams.turns.desk import Outgoing
 from topics import codec
 from topics.ids import TurnKey

@@ -15,8 +15,8 @@ from streams.journal.claims import Claim
 from streams.journal.errors import SupersededError
 from streams.journal.keys import RowKey
 from streams.journal.replay import Replay
+from streams.journal.runs import KeyValue, Run
 from streams.journal.writer import JournalWriter, Row
-from streams.ports import KeyValue, Run
 from tests.brokers.broker import Broker
 from tests.chaos import compaction
 from topics.connection import Connection

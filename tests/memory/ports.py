@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from streams.journal.replay import Replay
-from streams.ports import KeyValue, Run
+from streams.journal.runs import KeyValue, Run
 from streams.sources import Source
 from tests.memory.broker import Broker, Stored
 from tests.memory.power import Power, PowerCut
