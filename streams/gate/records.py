@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from streams.gate.entries import SHAPES, Accepted, AnyEntry, Started
+from streams.gate.entries import SHAPES, Accepted, AnyEntry, Llm, Move, OutputProcessed, Started
 from topics import codec
 from topics.errors import WireError
+from topics.trusted import like
 
 #: The newest version of the entries' shapes. A record says the oldest version that can express it, so that workers which
 #: know no newer one go on reading the journal of a pipeline that uses nothing new. A worker that reads a newer version
@@ -29,18 +30,25 @@ class NewerJournalError(JournalError):
 class JournalRecord:
     """Record number `n` of a turn, written at `at` (epoch seconds).
 
-    `confirmed` is the number of the last record whose effects were known to be published by then, -1 for none.
+    `confirmed` is the number of the last record whose effects were known to be published by then, -1 for none. `moves`, if
+    there are some, are what the entry's release is written as (`streams.gate.moves`).
     """
 
     n: int
     at: float
     confirmed: int
     entry: AnyEntry
+    moves: tuple[Move, ...] = ()
+
+    def spelt(self, moves: tuple[Move, ...]) -> JournalRecord:
+        """Return this record with the moves that its release is to be written as."""
+        return JournalRecord(self.n, self.at, self.confirmed, self.entry, moves)
 
     def encode(self) -> bytes:
         """Return the record's value as JSON. `n` is not in it: it is part of the key."""
-        data = {"v": self.entry.version, "k": self.entry.checkpoint, "at": self.at, "c": self.confirmed}
-        if fields := _fields(self.entry):
+        entry = _with_moves(self.entry, self.moves) if self.moves else self.entry
+        data = {"v": entry.version, "k": entry.checkpoint, "at": self.at, "c": self.confirmed}
+        if fields := _fields(entry):
             data["d"] = fields
         return codec.dump(data)
 
@@ -64,6 +72,14 @@ class JournalRecord:
             raise JournalError(f"journal record {n} cannot be read ({type(exc).__name__})") from None
 
 
+def _with_moves(entry: AnyEntry, moves: tuple[Move, ...]) -> AnyEntry:
+    if isinstance(entry, Llm):
+        return like(entry, release="", moves=moves)
+    if isinstance(entry, OutputProcessed):
+        return like(entry, tail="", moves=moves)
+    raise ValueError(f"{entry.checkpoint} releases nothing")
+
+
 def _fields(entry: AnyEntry) -> dict[str, Any]:
     """Return the entry's fields that differ from their defaults.
 
@@ -75,7 +91,7 @@ def _fields(entry: AnyEntry) -> dict[str, Any]:
         value = getattr(entry, name)
         if value != default:
             said.add(name)
-            if type(value) in _PLAIN:
+            if type(value) in _PLAIN or name == "moves":
                 plain[alias] = value
     if len(plain) == len(said):
         return plain
