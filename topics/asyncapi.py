@@ -52,6 +52,10 @@ _KEYS: Mapping[KeyKind, Schema] = {
 #: What a record of the topic is told by, where it is about one turn.
 _CORRELATION: Final = {"description": "The turn, in its thread.", "location": "$message.payload#/turn_id"}
 
+_CLOSED: Final = (
+    "It holds what no control has passed: readers must be denied it. Where the operator encrypts at rest, the payload is "
+    "what a value says once it is opened."
+)
 _INTRODUCTION: Final = """\
 The topics of a turngate pipeline. Names begin with a prefix, `turngate.` unless the operator chose another.
 
@@ -85,7 +89,7 @@ def _channel(topic: Topic, names: Names) -> Schema:
         for key, value in layout.configs.items()
     }
     partitions = {} if topic.per_turn else {"partitions": SINGLE}
-    closed = " It holds what no control has passed: readers must be denied it." if topic.sensitive else ""
+    closed = f" {_CLOSED}" if topic.sensitive else ""
     return {
         "address": f"{{prefix}}{topic.name}",
         "title": topic.name,

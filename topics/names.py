@@ -122,6 +122,12 @@ TOPICS: tuple[Topic, ...] = (
 )
 BY_NAME: Mapping[str, Topic] = {topic.name: topic for topic in TOPICS}
 
+#: What the name of a journal's topic ends with.
+JOURNAL_SUFFIX = "-journal-changelog"
+#: What the full names of topics end with, under whatever prefix: of those that anybody may read, and of the others.
+OPEN_NAMES = tuple(topic.name for topic in TOPICS if not topic.sensitive)
+SENSITIVE_NAMES = (*(topic.name for topic in TOPICS if topic.sensitive), JOURNAL_SUFFIX)
+
 #: Roles that keep a journal; each journal is the changelog topic of a Faust table, partitioned like the turn topics.
 JournalRole = Literal["turns", "models", "tools"]
 
@@ -142,7 +148,7 @@ class Names:
 
     def journal(self, role: JournalRole) -> str:
         """Return the topic that the journal of `role` is kept in: the name Faust gives to the table's changelog."""
-        return f"{self.group(role)}-journal-changelog"
+        return self.group(role) + JOURNAL_SUFFIX
 
     def short(self, full_name: str) -> str:
         """Return the name of a topic without the prefix."""

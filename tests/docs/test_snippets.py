@@ -55,6 +55,7 @@ NOT_RUN_COMMANDS = {
     ),
     "turngate gateway": "runs until it is stopped; tests/integration/test_gateway.py has one",
     "turngate keys": "writes a file; tests/streams/cli/test_gateway_command.py runs it",
+    "turngate key-ring add": "writes a key; tests/streams/cli/test_key_ring_command.py runs it",
     "turngate processors check my_app": "checks an application of the reader's; tests/streams/cli/test_check.py runs it",
     "turngate send": "needs a running pipeline; tests/streams/cli/test_up.py runs it",
 }

