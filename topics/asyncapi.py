@@ -68,7 +68,7 @@ _INTRODUCTION: Final = """\
 The topics of a turngate pipeline. Names begin with a prefix, `turngate.` unless the operator chose another.
 
 Topics are at least once: a record may come again with the same bytes. Fields that you do not know are to be ignored.
-`requests` and every topic about turns have the same number of partitions. No header is needed; those of a trace may be there.
+`requests` and every topic about turns have the same number of partitions. No header is needed; a trace may have some.
 The workers' journals are nobody else's business and not described here. What the records mean together, and how released
 frames are read, is written down in turngate's `docs/wire.md`."""
 
