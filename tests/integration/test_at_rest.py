@@ -10,7 +10,7 @@ from typing import get_args
 
 from aiokafka import ConsumerRecord, TopicPartition
 
-from streams.journal.keys import claim_key, is_claim
+from streams.journal.keys import RowKey, claim_key, is_claim
 from tests.brokers.broker import Broker
 from tests.integration.key_rings import write_ring
 from tests.integration.pipeline import Pipeline, Worker
@@ -149,6 +149,44 @@ async def test_a_key_changes_in_the_middle_of_a_turn(broker: Broker, tmp_path: P
         journal = stored[pipeline.names.journal("turns")]
         headers = [envelope.parse(one.value) for one in journal if one.value is not None]
         assert {one.key_id for one in headers if one is not None} == {"k1", "k2"}
+
+
+async def altered(pipeline: Pipeline, topic: str, key: bytes, value: bytes, partition: int) -> None:
+    """Write a record that was sealed with the pipeline's key and changed in one byte of its text."""
+    sealed = bytearray(pipeline.connection.sealing.seal(topic, key, value) or b"")
+    sealed[-1] ^= 1
+    raw = Connection(pipeline.connection.bootstrap_servers, sealing=AsStored())
+    async with raw.producer() as producer:
+        await producer.send_and_wait(topic, bytes(sealed), key=key, partition=partition)
+
+
+async def test_an_altered_record_is_refused_and_an_altered_journal_stops_its_worker(
+    broker: Broker, tmp_path: Path
+) -> None:
+    """The one could come from anybody, and the partition goes on; nobody but workers may write to the other."""
+    async with of(broker, tmp_path, write_ring(tmp_path / "keys", "k1")) as pipeline:
+        (worker,) = pipeline.start("turns")
+        pipeline.start("models")
+        turn = await pipeline.open_turn("thread")
+        key, partition = turn.thread.encode(), turn.thread.partition(2)
+        await pipeline.send_raw(names.FRAMES, turn, b'{"seq":0,"text":"Before "}')
+        await altered(pipeline, pipeline.names.topic(names.FRAMES), key, b'{"text":"never"}', partition)
+        await pipeline.send_raw(names.FRAMES, turn, b'{"seq":1,"text":"and after.","finish_reason":"stop"}')
+        assert await settled(pipeline, turn) == "Before and after."
+        (letter,) = await pipeline.wait_for_records(names.DEAD_LETTERS, bool)
+        assert (letter.error, letter.origin_topic, letter.turn_id) == (
+            "UnreadableRecordError",
+            pipeline.names.topic(names.FRAMES),
+            None,
+        )
+        assert "altered" in letter.reason
+        worker.stop()
+        row = RowKey("default/thread/x", 0, 2**40).encode()
+        await altered(pipeline, pipeline.names.journal("turns"), row, b"{}", 0)
+        (wrong,) = pipeline.start("turns")
+        said = await ended(wrong)
+        assert "UnreadableGapError" in said
+        assert "does not open with the key k1" in said
 
 
 async def test_plain_records_are_refused_once_sealed_ones_are_required(broker: Broker, tmp_path: Path) -> None:
