@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streams.settings import OTHER_VARIABLES, PREFIX, Settings
-from tests.docs.markdown import PAGES, ROOT, codes, prose, sections
+from tests.docs.markdown import NAMES, PAGES, ROOT, codes, prose, sections
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _ERROR = re.compile(r"\b[A-Z]\w+Error\b")
@@ -31,7 +31,7 @@ def names_in_code() -> set[str]:
     return {word for text in texts for word in re.findall(r"\w+", text)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: NAMES[page])
 def test_links_lead_somewhere(page: Path) -> None:
     """Of each relative link the file is there, and the heading in it."""
     for link in _LINK.findall("\n".join(prose(page))):
@@ -44,7 +44,7 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert fragment in {anchor(title) for title in sections(target)}, f"{link}: no such heading"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: NAMES[page])
 def test_named_settings_errors_and_files_exist(page: Path) -> None:
     """A page that speaks of what is no longer there says so here."""
     text = page.read_text(encoding="utf-8")
