@@ -21,7 +21,10 @@ from tests.docs.commands import (
 from tests.docs.markdown import NAMES, PAGES, ROOT, codes, fences, prose
 
 #: Pages whose commands only make sense in their order, each with the test that goes through all of it.
-WALKED = {"docs/quickstart.md": "tests/docs/test_quickstart.py"}
+WALKED = {
+    "docs/quickstart.md": "tests/docs/test_quickstart.py",
+    "docs/operating.md": "tests/docs/test_operating.py",
+}
 
 #: Python that is compiled and not run here: a line of it, and why.
 NOT_RUN_PYTHON = {
@@ -91,7 +94,8 @@ def test_every_exception_is_needed() -> None:
 def test_commands_are_in_console_blocks(page: Path) -> None:
     """Elsewhere nobody would run them: not in a block of another language, nor in an indented one."""
     blocks = [fence.text for fence in fences(page) if fence.language not in {"console", "dockerfile"}]
-    indented = [line for line in prose(page) if line.startswith("    ") or "~~~" in line]
+    indented = [line for line in prose(page) if line.startswith("    ")]
+    assert [line for line in prose(page) if line.strip()[:3] in {"```", "~~~"}] == [], "begin blocks at the margin"
     assert [line for text in (*blocks, "\n".join(indented)) for line in hidden_commands(text)] == []
 
 
