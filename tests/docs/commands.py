@@ -21,6 +21,9 @@ from tests.streams.cli.command import environment
 LIMIT_S = 60
 SHELL = shutil.which("bash") or "/bin/sh"
 
+#: What is in code font, begins like a command and is none: labels that keys are derived with.
+NO_COMMANDS = {"turngate key check", "turngate seal"}
+
 _ELISION = "..."
 _WILDCARD = "…"
 _COMMENT = re.compile(r"\s+# (.*)$")
@@ -101,6 +104,8 @@ def check_names(command: str) -> None:
 
     Values may be words such as `NAME`, so they are not looked at.
     """
+    if command in NO_COMMANDS:
+        return
     match command.split():
         case ["turngate", *words]:
             found, arguments = _turngate(words, command)
@@ -132,5 +137,5 @@ def _turngate(words: list[str], command: str) -> tuple[TyperGroup | TyperCommand
 def hidden_commands(text: str) -> Iterator[str]:
     """Yield lines outside of console blocks that look like commands to type."""
     for line in text.splitlines():
-        if re.match(r"\s*(?:[$#>]\s+)?(?:turngate|make|pip|python3?|docker|helm|kubectl|curl|export) \S", line):
+        if re.match(r"\s*(?:[$#>]\s+)?(?:turngate|make|pip|python3?|docker|helm|kubectl|curl) \S|\s*[$] \S|\s*export [A-Z_]+=", line):
             yield line

@@ -48,8 +48,17 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_named_settings_errors_and_files_exist(page: Path) -> None:
     """A page that speaks of what is no longer there says so here."""
     text = page.read_text(encoding="utf-8")
+    compose = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("docker-compose*.yml"))
     variables = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
+    variables |= set(_VARIABLE.findall(compose))  # it has some of its own
     assert set(_VARIABLE.findall(text)) <= variables
     assert set(_ERROR.findall(text)) - FOREIGN_ERRORS <= names_in_code()
     for path in (found for name in codes("\n".join(prose(page))) for found in _SOURCE.findall(name)):
         assert (ROOT / path).exists(), f"{path} is not there"
+
+
+def test_the_index_leads_to_every_page() -> None:
+    """A page that nobody finds is read by nobody."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = [page for page in PAGES if page.parent == ROOT / "docs" and page.name != "index.md"]
+    assert [page.name for page in pages if f"({page.name})" not in index] == []
