@@ -143,14 +143,18 @@ async def timed(
     """Time every contender that is installed; return those, with their seconds, and by name why the others are absent."""
     ready: list[tuple[Contender, Run]] = []
     absent: dict[str, str] = {}
+    warm = frames_of(prose(min(chars)))
     for contender in taking_part:
         try:
-            ready.append((contender, contender.make()))
+            run = contender.make()
+            await _timed(run, warm)
         except ImportError as error:
             absent[contender.name] = f"not installed: {error.name}"
+        except Exception as error:  # noqa: BLE001 - another version of a peer must not take everybody's figures along
+            absent[contender.name] = f"failed: {type(error).__name__}: {error}"
+        else:
+            ready.append((contender, run))
     texts = {count: frames_of(prose(count)) for count in chars}
-    for _, run in ready:
-        await _timed(run, texts[min(chars)])
     for _ in range(rounds):
         for count, frames in texts.items():
             for contender, run in ready:
