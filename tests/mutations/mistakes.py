@@ -165,7 +165,7 @@ MISTAKES = (
         "processors/patterns/automaton.py",
         "if first > 0:",
         "if first > len(piece):",
-        (f"{_FOLLOWING}test_of_any_patterns",),
+        (f"{_FOLLOWING}test_the_first_of_two_open_places_may_close",),
     ),
     Mistake(
         "moves forget what they let out",

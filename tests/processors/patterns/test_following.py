@@ -81,6 +81,14 @@ def test_what_is_long_is_held_in_pieces_and_read_alike(pieces: list[str]) -> Non
         check_read(redactor(EMAIL), pieces)
 
 
+def test_the_first_of_two_open_places_may_close() -> None:
+    """How much goes out then is not for the piece alone to say."""
+    redact = redactor(Pattern("ab1"), Pattern("b2c"))
+    check_read(redact, ["ab", "2", "x"])
+    scanner = redact.open_scanner()
+    assert [scanner.feed(piece) for piece in ("ab", "2", "x")] == ["", "a", "b2x"]
+
+
 def test_a_long_match_is_not_copied_with_every_piece() -> None:
     """It is kept in the pieces it comes in, from some length on."""
     redact = redactor(EMAIL)
