@@ -22,6 +22,9 @@ from streams.runner.loop import Ports
 from streams.runner.models import ModelRunner
 from streams.settings import Settings, provider_key
 from streams.status import serve_status
+from streams.tracing.calls import ModelCallTracing
+from streams.tracing.spans import Spans
+from streams.tracing.start import tracing
 from topics import names
 from topics.admin import TopicAdmin
 from topics.names import Names
@@ -36,9 +39,15 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
     Raises:
         AdapterMissingError: a model server is configured and the `openai` extra is not installed.
         SettingsError: a provider's key is not where it is said to be, or the port for metrics cannot be had.
+        TracingError: traces are wanted and cannot be sent.
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
     """
+    async with tracing(settings, "models") as spans:
+        await _run(settings, bootstrap, spans)
+
+
+async def _run(settings: Settings, bootstrap: str, spans: Spans | None) -> None:
     connection, topic_names = connection_of(settings, bootstrap), Names(settings.prefix)
     metrics = ModelMetrics()
     router = model_router(settings, metrics)
@@ -57,9 +66,10 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
                 settings.static_member,
             )
         )
+        tracer = ModelCallTracing(spans, time.time, router.asked) if spans is not None else None
         runner = ModelRunner(
             router.adapter_for,
-            Ports(app.sender, topic_names, worker_name(), time.time, die),
+            Ports(app.sender, topic_names, worker_name(), time.time, die, tracer),
             app.logs,
             partitions=partitions,
             max_calls=settings.max_calls,

@@ -17,6 +17,9 @@ from streams.runner.worker import RunnerSettings
 from streams.settings import Settings
 from streams.status import serve_status
 from streams.tools.processes import NoToolsError, ToolProcesses
+from streams.tracing.calls import ToolCallTracing
+from streams.tracing.spans import Spans
+from streams.tracing.start import tracing
 from topics import names
 from topics.admin import TopicAdmin
 from topics.names import Names
@@ -31,14 +34,20 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
     Raises:
         DepsError: the operator's tools do not load, or there are none (`NoToolsError`).
         MetricsPortError: `/metrics` cannot be served on the port that is set.
+        TracingError: traces are wanted and cannot be sent.
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
     """
     if settings.deps is None:
         raise NoToolsError("TURNGATE_DEPS is not set: name a Deps(tools=[...]), or run no tool runner")
+    async with tracing(settings, "tools") as spans:
+        await _run(settings, settings.deps, bootstrap, spans)
+
+
+async def _run(settings: Settings, deps: str, bootstrap: str, spans: Spans | None) -> None:
     connection, topic_names = connection_of(settings, bootstrap), Names(settings.prefix)
     tools = ToolProcesses(
-        settings.deps,
+        deps,
         workers=settings.tool_processes,
         max_chars=settings.max_tool_result_bytes,
         on_fatal=die,
@@ -54,9 +63,10 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
         app = JournalApp(
             AppSettings(connection, topic_names, partitions, "tools", settings.session_timeout_s, idempotent)
         )
+        tracer = ToolCallTracing(spans, time.time, tools.tools) if spans is not None else None
         runner = ToolRunner(
             tools,
-            Ports(app.sender, topic_names, worker_name(), time.time, die),
+            Ports(app.sender, topic_names, worker_name(), time.time, die, tracer),
             app.logs,
             RunnerSettings(partitions, settings.max_tool_calls, settings.turn_timeout_s + _KEEP_MARGIN_S),
             max_result_bytes=settings.max_tool_result_bytes,
