@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -42,13 +41,13 @@ class Kept(OtelSpans):
 def id_of(span: ReadableSpan) -> int:
     """Return a span's id."""
     assert span.context is not None
-    return span.context.span_id
+    return int(span.context.span_id)
 
 
 def trace_of(span: ReadableSpan) -> int:
     """Return the id of a span's trace."""
     assert span.context is not None
-    return span.context.trace_id
+    return int(span.context.trace_id)
 
 
 def parent_of(span: ReadableSpan) -> int | None:
@@ -56,7 +55,7 @@ def parent_of(span: ReadableSpan) -> int | None:
     return span.parent.span_id if span.parent is not None else None
 
 
-def attributes(span: ReadableSpan) -> Mapping[str, Any]:
+def attributes(span: ReadableSpan) -> dict[str, Any]:
     """Return what a span says."""
     return dict(span.attributes or {})
 

@@ -73,7 +73,7 @@ def resource(spans: object) -> Any:
 
 def test_an_exporter_that_is_not_there_is_named() -> None:
     """With what to install."""
-    with pytest.raises(NoExporterError, match="no exporter otlp_proto_pigeon .* install"):
+    with pytest.raises(NoExporterError, match=r"no exporter otlp_proto_pigeon .* install"):
         exporting(["otlp_proto_pigeon"], "x")
 
 

@@ -259,8 +259,7 @@ class Process:
         scanner = deps.scanners() if deps.manifest.release_mode == "scan" else None
         self.worker = TurnWorker(
             ChainTable(TurnChains(policy_of(deps, scenario.policy), DirectChainRunner(deps), scanner)),
-            settings
-            or WorkerSettings(DeskSettings(partitions=1, on_busy=scenario.on_busy, traced=tracer is not None)),
+            settings or WorkerSettings(DeskSettings(partitions=1, on_busy=scenario.on_busy, traced=tracer is not None)),
             Ports(
                 self.producer,
                 MemoryReader(world.broker),
