@@ -11,6 +11,7 @@ from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.metrics import ToolMetrics
 from streams.process import die, run_until_stopped, unique, worker_name
+from streams.roles.beginning import usable_partitions
 from streams.runner.loop import Ports
 from streams.runner.tools import ToolRunner
 from streams.runner.worker import RunnerSettings
@@ -21,7 +22,6 @@ from streams.tracing.calls import ToolCallTracing
 from streams.tracing.spans import Spans
 from streams.tracing.start import tracing
 from topics import names
-from topics.admin import TopicAdmin
 from topics.names import Names
 
 #: A turn worker may publish a call again for as long as its turn is open, and a little longer.
@@ -56,7 +56,7 @@ async def _run(settings: Settings, deps: str, bootstrap: str, spans: Spans | Non
     )
     await tools.start()
     try:
-        partitions = await TopicAdmin(connection, topic_names).require()
+        partitions = await usable_partitions(connection, topic_names, "tools")
         metrics = ToolMetrics()
         status = serve_status(settings.metrics_port, metrics)
         idempotent = await takes_idempotent_producers(connection)

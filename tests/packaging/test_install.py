@@ -13,6 +13,8 @@ import pytest
 from tests.architecture.sources import PACKAGES, ROOT
 from tests.packaging.test_bounds import EXTRAS
 
+pytestmark = pytest.mark.xdist_group("packages")
+
 #: What must be importable with each extra, and is not without it; "" is without any.
 BROUGHT = {
     "": "aiokafka",
@@ -21,6 +23,7 @@ BROUGHT = {
     "gateway": "fastapi",
     "openai": "openai",
     "otel": "opentelemetry.exporter.otlp.proto.http",
+    "sealing": "cryptography",
 }
 LIMIT_S = 600
 
