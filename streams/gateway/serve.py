@@ -19,6 +19,7 @@ from streams.chains import ProcessChainRunner
 from streams.gateway.app import application
 from streams.gateway.auth import LOOPBACK
 from streams.gateway.context import Gateway, Options
+from streams.gateway.counting import CountedRequests
 from streams.gateway.hub import Bounds, Hub
 from streams.gateway.keys import Keys, KeysError
 from streams.gateway.limits import Limits
@@ -182,9 +183,10 @@ async def run(settings: Settings, bootstrap: str, told: asyncio.Event) -> None:
         tracing(settings, "gateway") as spans,
         gateway(settings, bootstrap, server.drop, manifest, inject if spans is not None else None) as parts,
     ):
-        app = application(parts)
+        metrics = GatewayMetrics(lambda: parts.limits.open_streams)
+        app = CountedRequests(application(parts), metrics, time.monotonic)
         server.config.app = app if spans is None else TracedRequests(app, spans, time.time)
-        status = serve_status(settings.metrics_port, GatewayMetrics(lambda: parts.limits.open_streams))
+        status = serve_status(settings.metrics_port, metrics)
         status.ready_when(
             lambda: (
                 None

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streams.broker_access import connection_of
+from streams.deployments.deployer import Running
+from streams.deployments.reporter import Reporter
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
@@ -69,7 +71,7 @@ async def _run(settings: Settings, bootstrap: str, spans: Spans | None) -> None:
         tracer = ModelCallTracing(spans, time.time, router.asked) if spans is not None else None
         runner = ModelRunner(
             router.adapter_for,
-            Ports(app.sender, topic_names, worker_name(), time.time, die, tracer),
+            Ports(app.sender, topic_names, worker_name(), time.time, die, tracer, metrics.refused),
             app.logs,
             partitions=partitions,
             max_calls=settings.max_calls,
@@ -79,8 +81,12 @@ async def _run(settings: Settings, bootstrap: str, spans: Spans | None) -> None:
         )
         app.belong_to(runner.partitions, die)
         feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS], observer=metrics)
+        metrics.count_void(lambda: runner.partitions.void)
         status.ready_when(app.unready)
-        await run_until_stopped(app, runner.partitions.lose)
+        reporter = Reporter(connection, topic_names, worker_name(), "models", time.time)
+        reporter.changed(Running())
+        async with reporter.reporting():
+            await run_until_stopped(app, runner.partitions.lose)
     finally:
         await router.close()
 

@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 
 from streams.broker_access import connection_of
+from streams.deployments.deployer import Running
+from streams.deployments.reporter import Reporter
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
@@ -66,7 +68,7 @@ async def _run(settings: Settings, deps: str, bootstrap: str, spans: Spans | Non
         tracer = ToolCallTracing(spans, time.time, tools.tools) if spans is not None else None
         runner = ToolRunner(
             tools,
-            Ports(app.sender, topic_names, worker_name(), time.time, die, tracer),
+            Ports(app.sender, topic_names, worker_name(), time.time, die, tracer, metrics.refused),
             app.logs,
             RunnerSettings(partitions, settings.max_tool_calls, settings.turn_timeout_s + _KEEP_MARGIN_S),
             max_result_bytes=settings.max_tool_result_bytes,
@@ -76,7 +78,11 @@ async def _run(settings: Settings, deps: str, bootstrap: str, spans: Spans | Non
         )
         app.belong_to(runner.partitions, die)
         feed(app, runner, die, patient=names.TOOL_CALLS, urgent=[names.CANCELS], observer=metrics)
+        metrics.count_void(lambda: runner.partitions.void)
         status.ready_when(app.unready)
-        await run_until_stopped(app, runner.partitions.lose)
+        reporter = Reporter(connection, topic_names, worker_name(), "tools", time.time)
+        reporter.changed(Running())
+        async with reporter.reporting():
+            await run_until_stopped(app, runner.partitions.lose)
     finally:
         await tools.stop()

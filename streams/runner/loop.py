@@ -13,7 +13,7 @@ interrupted instead of making it again, and the turn worker decides what becomes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -32,7 +32,7 @@ EXPIRY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What all partitions' loops of a runner share. `tracer` traces its calls."""
+    """What all partitions' loops of a runner share. `tracer` traces its calls, `refused` counts errors of bad records."""
 
     producer: Producer
     names: Names
@@ -40,6 +40,7 @@ class Ports:
     clock: Clock
     fatal: Fatal
     tracer: CallTracer[Any] | None = None
+    refused: Callable[[str], None] = lambda _: None
 
 
 class CallLoop(Generic[R]):
@@ -121,6 +122,8 @@ class CallLoop(Generic[R]):
         plan = self._desk.take(batch, now)  # 1
         await self._journal.append(plan.rows)  # 2
         await self._dead_letters.put(plan.refused)  # 3
+        for refused in plan.refused:
+            self._ports.refused(refused.error)
         for item in batch:  # 4
             if isinstance(item, Source):
                 item.ack()
