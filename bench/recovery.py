@@ -32,7 +32,7 @@ from bench.rounds import Findings, Setting
 from processors import Deps, load_deps
 from streams.brokers.embedded import EmbeddedBroker
 from streams.journal.claims import Claim
-from streams.journal.runs import KeyValue, Run
+from streams.journal.runs import Handed, Run
 from streams.journal.writer import JournalWriter, Row
 from streams.roles.turns import policy
 from streams.settings import Settings, environment
@@ -129,10 +129,11 @@ class _Log:
         self._topic = topic
         self._partition = partition
 
-    async def send_all(self, records: Sequence[KeyValue]) -> list[Run]:
+    async def send_all(self, records: Sequence[Handed]) -> list[Run]:
         """Send records, each alone."""
         sent = [
-            await self._producer.send(self._topic, value, key=key, partition=self._partition) for key, value in records
+            await self._producer.send(self._topic, value, key=key, partition=self._partition)
+            for key, value, _ in records
         ]
         return [Run(asyncio.ensure_future(_offset(one)), 1) for one in sent]
 
@@ -238,9 +239,10 @@ async def restarts(bootstrap: str, load: Load, deps: str | None, rounds: int) ->
         await TopicAdmin(connection, topic_names).create(PARTITIONS)
     size = await write_journal(connection, full, Journaled(load, deps))
     found = Restarts(size, [], [])
-    for _ in range(rounds):
-        # A killed worker is a member of its group until its session is over.
-        await asyncio.sleep(Settings().session_timeout_s + 1.0)
+    for number in range(rounds):
+        if number:
+            # A killed worker is a member of its group until its session is over.
+            await asyncio.sleep(Settings().session_timeout_s + 1.0)
         found.empty.append(await restart(connection, empty, deps, 0))
         found.full.append(await restart(connection, full, deps, load.turns))
     return found

@@ -6,16 +6,19 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from streams.journal.runs import KeyValue, Run
+from streams.journal.runs import Handed, Run
+from topics.trace_context import Headers
 
 
 class Producer(Protocol):
     """Publishes records."""
 
-    async def send(self, topic: str, partition: int | None, key: bytes | None, value: bytes) -> asyncio.Future[int]:
+    async def send(
+        self, topic: str, partition: int | None, key: bytes | None, value: bytes, headers: Headers = ()
+    ) -> asyncio.Future[int]:
         """Hand a record to the broker's client, in order; the future gives its offset once all replicas have it."""
 
-    async def send_all(self, topic: str, partition: int, records: Sequence[KeyValue]) -> Sequence[Run]:
+    async def send_all(self, topic: str, partition: int, records: Sequence[Handed]) -> Sequence[Run]:
         """Hand records to the broker's client, in order, in as few pieces as they fit into."""
 
 

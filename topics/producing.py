@@ -8,27 +8,28 @@ from typing import Any, NoReturn
 from aiokafka import AIOKafkaProducer
 
 from topics.sealing import Sealing
+from topics.trace_context import Headers
 
 
 class BatchingProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka has no types
     """aiokafka's, which also sends records together."""
 
     async def send_all(
-        self, topic: str, partition: int, records: Iterable[tuple[bytes | None, bytes | None]]
+        self, topic: str, partition: int, records: Iterable[tuple[bytes | None, bytes | None, Headers]]
     ) -> list[tuple[Awaitable[Any], int]]:
-        """Hand keys and values over in as few batches as they fit into, in order.
+        """Hand keys, values and headers over in as few batches as they fit into, in order.
 
         Return of each batch what gives the metadata of its first record once the broker has acknowledged the batch, and
         how many records it has. What aiokafka does for each record that is sent alone, it does here for each batch.
         """
         sent: list[tuple[Awaitable[Any], int]] = []
         batch = self.create_batch()
-        for key, plain in records:
+        for key, plain, headers in records:
             value = self._as_written(topic, key, plain)
-            if batch.append(timestamp=None, key=key, value=value) is None:
+            if batch.append(timestamp=None, key=key, value=value, headers=headers) is None:
                 sent.append(await self._hand_over(batch, topic, partition))
                 batch = self.create_batch()
-                batch.append(timestamp=None, key=key, value=value)
+                batch.append(timestamp=None, key=key, value=value, headers=headers)
         if batch.record_count():
             sent.append(await self._hand_over(batch, topic, partition))
         return sent

@@ -92,14 +92,16 @@ def _sources(topic: Topic, batch: Any, ack: Callable[[], object]) -> list[Source
     """Return the records of a batch (`transport.Batch`); acknowledging the last of them acknowledges all."""
     partition = batch.partition
     sources = [
-        # Kafka's word for no timestamp is -1.
-        Source(
-            topic, partition, one.offset, one.value, _not_yet, one.timestamp / 1000.0 if one.timestamp >= 0 else None
-        )
+        Source(topic, partition, one.offset, one.value, _not_yet, _seconds(one.timestamp), one.headers)
         for one in batch.records
     ]
     sources[-1].ack = ack
     return sources
+
+
+def _seconds(timestamp: int) -> float | None:
+    """Return the time of a timestamp of Kafka's, whose word for none is -1."""
+    return timestamp / 1000.0 if timestamp >= 0 else None
 
 
 async def _cancels_first(worker: Worker, topic: Topic, sources: Sequence[Source]) -> None:

@@ -12,10 +12,11 @@ import faust
 from aiokafka.errors import UnknownError
 
 from streams.faust_shell.transport import Producer
-from streams.journal.runs import KeyValue, Run
+from streams.journal.runs import Handed, Run
 from streams.journal.writer import JournalLog
 from topics.connection import Connection
 from topics.producing import BatchingProducer
+from topics.trace_context import Headers
 
 _READ_TIMEOUT_S = 15.0
 
@@ -42,12 +43,14 @@ class FaustProducer:
         self._app = app
 
     async def send(
-        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None
+        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> asyncio.Future[int]:
         """Hand a record to the producer; the future gives its offset once the broker has acknowledged it."""
-        return _offset(await self._app.producer.send(topic, key, value, partition, None, None))
+        return _offset(
+            await self._app.producer.send(topic, key, value, partition, None, list(headers) if headers else None)
+        )
 
-    async def send_all(self, topic: str, partition: int, records: Sequence[KeyValue]) -> Sequence[Run]:
+    async def send_all(self, topic: str, partition: int, records: Sequence[Handed]) -> Sequence[Run]:
         """Hand records to the producer in as few batches as they fit into; each batch is a run, with one future."""
         return await _all(cast("Producer", self._app.producer).client, topic, partition, records)
 
@@ -58,12 +61,12 @@ class JournalProducer:
     def __init__(self, app: faust.App) -> None:
         self._app = app
 
-    async def send_all(self, topic: str, partition: int, records: Sequence[KeyValue]) -> Sequence[Run]:
+    async def send_all(self, topic: str, partition: int, records: Sequence[Handed]) -> Sequence[Run]:
         """Hand records to the producer in as few batches as they fit into; each batch is a run, with one future."""
         return await _all(cast("Producer", self._app.producer).journaling, topic, partition, records)
 
 
-async def _all(client: BatchingProducer, topic: str, partition: int, records: Sequence[KeyValue]) -> Sequence[Run]:
+async def _all(client: BatchingProducer, topic: str, partition: int, records: Sequence[Handed]) -> Sequence[Run]:
     return [Run(_offset(metadata), length) for metadata, length in await client.send_all(topic, partition, records)]
 
 
@@ -142,7 +145,7 @@ class _PartitionLog:
         self._producer = producer
         self._reader = reader
 
-    async def send_all(self, records: Sequence[KeyValue]) -> Sequence[Run]:
+    async def send_all(self, records: Sequence[Handed]) -> Sequence[Run]:
         return await self._producer.send_all(self._topic, self._partition, records)
 
     async def read(self, start: int, stop: int) -> Sequence[tuple[int, bytes, bytes | None]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from streams.gate.entries import SHAPES, Accepted, AnyEntry, Llm, Move, OutputProcessed, Started
+from streams.gate.entries import SHAPES, Accepted, AnyEntry, Llm, Move, OutputProcessed, Started, brings_text_alone
 from topics import codec
 from topics.errors import WireError
 from topics.trusted import like
@@ -15,7 +14,7 @@ from topics.trusted import like
 #: The newest version of the entries' shapes. A record says the oldest version that can express it, so that workers which
 #: know no newer one go on reading the journal of a pipeline that uses nothing new. A worker that reads a newer version
 #: than it knows stops: going on would skip what the record says.
-JOURNAL_VERSION = 2
+JOURNAL_VERSION = 3
 
 
 class JournalError(Exception):
@@ -26,8 +25,7 @@ class NewerJournalError(JournalError):
     """The journal was written by a newer turngate: start that version again, or a newer one."""
 
 
-@dataclass(frozen=True, slots=True)
-class JournalRecord:
+class JournalRecord(NamedTuple):
     """Record number `n` of a turn, written at `at` (epoch seconds).
 
     `confirmed` is the number of the last record whose effects were known to be published by then, -1 for none. `moves`, if
@@ -46,7 +44,11 @@ class JournalRecord:
 
     def encode(self) -> bytes:
         """Return the record's value as JSON. `n` is not in it: it is part of the key."""
-        entry = _with_moves(self.entry, self.moves) if self.moves else self.entry
+        entry = self.entry
+        if brings_text_alone(entry):
+            return _text_record(self.at, self.confirmed, entry, self.moves)
+        if self.moves:
+            entry = _with_moves(entry, self.moves)
         data = {"v": entry.version, "k": entry.checkpoint, "at": self.at, "c": self.confirmed}
         if fields := _fields(entry):
             data["d"] = fields
@@ -78,6 +80,23 @@ def _with_moves(entry: AnyEntry, moves: tuple[Move, ...]) -> AnyEntry:
     if isinstance(entry, OutputProcessed):
         return like(entry, tail="", moves=moves)
     raise ValueError(f"{entry.checkpoint} releases nothing")
+
+
+def _text_record(at: float, confirmed: int, entry: Llm, moves: tuple[Move, ...]) -> bytes:
+    """Return what `JournalRecord.encode` does, for the entry that nearly all records have: no other field needs a look."""
+    said = entry.__dict__
+    fields = {"a": said["attempt"]} if said["attempt"] else {}
+    fields["q"] = said["seq"]
+    if said["text"]:
+        fields["t"] = said["text"]
+    if said["live"] is not None:
+        fields["l"] = said["live"]
+    if moves:
+        fields["m"] = moves
+    elif said["release"]:
+        fields["r"] = said["release"]
+    version = 2 if moves else Llm.since
+    return codec.dump({"v": version, "k": f"{Llm.name}:{said['step']}", "at": at, "c": confirmed, "d": fields})
 
 
 def _fields(entry: AnyEntry) -> dict[str, Any]:

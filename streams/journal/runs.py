@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import NamedTuple
 
-#: The key and the value of a record to send; a record without a value clears its key.
-KeyValue = tuple[bytes | None, bytes | None]
+#: A record to send: its key, its value, without which it clears that key, and its headers.
+Handed = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]
 
 
 class Run(NamedTuple):

@@ -15,13 +15,13 @@ from typing import Protocol
 from streams.journal.claims import Claim
 from streams.journal.errors import SupersededError, UnreadableGapError
 from streams.journal.keys import RowKey, claim_key, is_claim
-from streams.journal.runs import KeyValue, Run, offsets_of
+from streams.journal.runs import Handed, Run, offsets_of
 
 
 class JournalLog(Protocol):
     """One partition of the journal's topic, as the writer needs it."""
 
-    async def send_all(self, records: Sequence[KeyValue]) -> Sequence[Run]:
+    async def send_all(self, records: Sequence[Handed]) -> Sequence[Run]:
         """Hand records to the producer, in order; each run's future is done once all replicas have its records."""
 
     async def read(self, start: int, stop: int) -> Sequence[tuple[int, bytes, bytes | None]]:
@@ -44,6 +44,8 @@ class JournalWriter:
     """
 
     def __init__(self, log: JournalLog, *, epoch: int, own_claim: bytes, place: str) -> None:
+        #: How many rows of superseded workers were found between this one's own.
+        self.void = 0
         self._log = log
         self._next = epoch + 1
         self._place = place
@@ -57,7 +59,7 @@ class JournalWriter:
         `place` names the topic and partition in errors; `unique` must never be used twice.
         """
         key = claim_key(unique)
-        (epoch,) = await offsets_of(await log.send_all([(key, claim.encode())]))
+        (epoch,) = await offsets_of(await log.send_all([(key, claim.encode(), ())]))
         return cls(log, epoch=epoch, own_claim=key, place=place)
 
     async def append(self, rows: Sequence[Row]) -> None:
@@ -67,13 +69,13 @@ class JournalWriter:
             SupersededError: another worker has claimed the partition.
             UnreadableGapError: somebody else wrote, and what cannot be established.
         """
-        await self._send([(RowKey(row.subject, row.n, self.epoch).encode(), row.value) for row in rows])
+        await self._send([(RowKey(row.subject, row.n, self.epoch).encode(), row.value, ()) for row in rows])
 
     async def clear(self, keys: Sequence[bytes]) -> None:
         """Append tombstones for `keys`, under the same fence as rows."""
-        await self._send([(key, None) for key in keys])
+        await self._send([(key, None, ()) for key in keys])
 
-    async def _send(self, records: Sequence[KeyValue]) -> None:
+    async def _send(self, records: Sequence[Handed]) -> None:
         for run in await self._log.send_all(records):
             # A broker appends all records of a run or none, one after the other: nobody can have written between them.
             first = await run.first
@@ -91,6 +93,7 @@ class JournalWriter:
                 raise SupersededError(f"{where}: the claim at {found} is newer than this worker's at {self.epoch}")
             if value is not None and not is_claim(key) and _epoch(key, where) > self.epoch:
                 raise SupersededError(f"{where}: the row at {found} has a newer epoch than {self.epoch}")
+            self.void += value is not None and not is_claim(key) and _epoch(key, where) < self.epoch
 
 
 def _epoch(key: bytes, where: str) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from streams.journal.runs import KeyValue, Run, offsets_of
+from streams.journal.runs import Handed, Run, offsets_of
 from streams.ports import Producer
 from streams.turns.desk import Outgoing
+from streams.turns.tracer import Traced
 from topics import codec
 from topics.ids import TurnKey
 from topics.names import Names, Topic
@@ -24,9 +25,17 @@ Confirmed = Callable[[TurnKey, int, int | None], None]
 
 
 class Publisher:
-    """The outgoing side of one partition: `put` effects, `run` to send them."""
+    """The outgoing side of one partition: `put` effects, `run` to send them. `traced` knows its turns' traces."""
 
-    def __init__(self, partition: int, names: Names, producer: Producer, on_confirmed: Confirmed) -> None:
+    def __init__(
+        self,
+        partition: int,
+        names: Names,
+        producer: Producer,
+        on_confirmed: Confirmed,
+        traced: Traced | None = None,
+    ) -> None:
+        self._traced = traced
         self._partition = partition
         self._names = names
         self._producer = producer
@@ -72,12 +81,13 @@ class Publisher:
         return taken
 
     async def _publish(self, batch: Sequence[Outgoing]) -> None:
-        before: dict[Topic, list[KeyValue]] = {}
-        ends: dict[Topic, list[tuple[TurnKey, KeyValue]]] = {}
+        before: dict[Topic, list[Handed]] = {}
+        ends: dict[Topic, list[tuple[TurnKey, Handed]]] = {}
         for out in batch:
             key = out.turn.thread.encode()
+            headers = () if self._traced is None else self._traced.headers(out.turn)
             for effect in out.effects:
-                record = (key, codec.encode(effect.record))
+                record = (key, codec.encode(effect.record), headers)
                 if effect.terminal:
                     ends.setdefault(effect.topic, []).append((out.turn, record))
                 else:
@@ -88,8 +98,10 @@ class Publisher:
         for topic, found in ends.items():
             runs = await self._send(topic, [record for _, record in found])
             offsets.update(zip([turn for turn, _ in found], await offsets_of(runs), strict=True))
+        if self._traced is not None:
+            self._traced.published(batch)
         for turn, n in {out.turn: out.n for out in batch}.items():
             self._on_confirmed(turn, n, offsets.get(turn))
 
-    async def _send(self, topic: Topic, records: Sequence[KeyValue]) -> Sequence[Run]:
+    async def _send(self, topic: Topic, records: Sequence[Handed]) -> Sequence[Run]:
         return await self._producer.send_all(self._names.topic(topic), self._partition, records)

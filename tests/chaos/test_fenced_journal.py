@@ -15,7 +15,7 @@ from streams.journal.claims import Claim
 from streams.journal.errors import SupersededError
 from streams.journal.keys import RowKey
 from streams.journal.replay import Replay
-from streams.journal.runs import KeyValue, Run
+from streams.journal.runs import Handed, Run
 from streams.journal.writer import JournalWriter, Row
 from tests.brokers.broker import Broker
 from tests.chaos import compaction
@@ -47,9 +47,9 @@ class Process:
 
         producer.client.send = send
 
-    async def send_all(self, topic: str, partition: int, records: Sequence[KeyValue]) -> list[Run]:
+    async def send_all(self, topic: str, partition: int, records: Sequence[Handed]) -> list[Run]:
         """Send each record alone."""
-        sent = [await self._producer.send(topic, value, key, partition) for key, value in records]
+        sent = [await self._producer.send(topic, value, key, partition) for key, value, _ in records]
         return [Run(asyncio.ensure_future(self._offset(metadata)), 1) for metadata in sent]
 
     async def claim(self, unique: str) -> JournalWriter:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from random import Random
 
 from streams.journal.replay import Replay
-from streams.journal.runs import KeyValue, Run
+from streams.journal.runs import Handed, Run
 from streams.sources import Source
 from tests.memory.broker import Broker, Stored
 from tests.memory.power import Power, PowerCut
 from topics.names import Topic
+from topics.trace_context import Headers
 
 
 @dataclass(slots=True)
@@ -21,6 +22,7 @@ class _Sent:
     key: bytes | None
     value: bytes | None
     future: asyncio.Future[int]
+    headers: Headers = ()
 
 
 class MemoryProducer:
@@ -47,7 +49,7 @@ class MemoryProducer:
         self._under_way: defaultdict[tuple[str, int], deque[_Sent]] = defaultdict(deque)
 
     async def send(
-        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None
+        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> asyncio.Future[int]:
         """Send a record; the future gives its offset once it is durable."""
         await self.power.walk(f"send {topic}")
@@ -55,15 +57,15 @@ class MemoryProducer:
             raise self.failure
         self._trace(f"send {topic}")
         place = (topic, partition or 0)
-        sent = _Sent(key, value, asyncio.get_running_loop().create_future())
+        sent = _Sent(key, value, asyncio.get_running_loop().create_future(), headers)
         self._under_way[place].append(sent)
         if not (self.holding or self._slow(topic)):
             asyncio.get_running_loop().call_soon(self._land, place)
         return sent.future
 
-    async def send_all(self, topic: str, partition: int, records: Sequence[KeyValue]) -> list[Run]:
+    async def send_all(self, topic: str, partition: int, records: Sequence[Handed]) -> list[Run]:
         """Send records, each as a run of its own: a process may die between any two of them."""
-        return [Run(await self.send(topic, partition, key, value), 1) for key, value in records]
+        return [Run(await self.send(topic, partition, *record), 1) for record in records]
 
     def deliver(self, topic: str, partition: int = 0, count: int = 1) -> None:
         """Make the next `count` held records of a partition durable."""
@@ -87,13 +89,13 @@ class MemoryProducer:
         for place, waiting in self._under_way.items():
             for _ in range(fate.randint(0, len(waiting))):
                 sent = waiting.popleft()
-                self.broker.append(*place, sent.key, sent.value)
+                self.broker.append(*place, sent.key, sent.value, sent.headers)
 
     def _land(self, place: tuple[str, int]) -> None:
         if self.power.off or not self._under_way[place]:
             return
         sent = self._under_way[place].popleft()
-        offset = self.broker.append(*place, sent.key, sent.value)
+        offset = self.broker.append(*place, sent.key, sent.value, sent.headers)
         if self.power.reach(f"durable {place[0]}"):
             self._trace(f"durable {place[0]}")
             if not sent.future.done():
@@ -129,7 +131,7 @@ class MemoryLog:
         self._topic = topic
         self._partition = partition
 
-    async def send_all(self, records: Sequence[KeyValue]) -> list[Run]:
+    async def send_all(self, records: Sequence[Handed]) -> list[Run]:
         """Send records."""
         return await self._producer.send_all(self._topic, self._partition, records)
 
@@ -196,7 +198,8 @@ class Feed:
             return None
         one, name = min(waiting, key=lambda found: found[0].serial)
         self._next[name] = one.offset + 1
-        return Source(self._topics[name], self._partition, one.offset, one.value, lambda: self._ack(name, one.offset))
+        ack = lambda: self._ack(name, one.offset)  # noqa: E731 - it has no name worth a line
+        return Source(self._topics[name], self._partition, one.offset, one.value, ack, headers=one.headers)
 
     def _ack(self, name: str, offset: int) -> None:
         self._power.step(f"ack {name}")

@@ -88,7 +88,7 @@ def test_records_come_back_from_the_journal_as_they_were() -> None:
         raw = written.encode()
         assert resolved(before, JournalRecord.decode(before.n, raw)) == record
         assert bool(written.moves) == (b'"m":' in raw) == (not isinstance(entry, entries.Cancelled))
-        assert written == replace(record, moves=written.moves)
+        assert written == record._replace(moves=written.moves)
 
 
 def test_a_record_that_releases_as_the_older_version_does_is_readable_by_it() -> None:
