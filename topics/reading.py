@@ -9,7 +9,6 @@ from typing import Any
 from aiokafka.consumer.fetcher import PartitionRecords
 
 from topics.batches import Batches, Record
-from topics.envelope import is_sealed
 from topics.errors import SealedRecordError
 from topics.sealing import Sealing
 
@@ -88,11 +87,12 @@ class _OpenedAsRead(_OpenedRecords):
 
     def __init__(self, sealing: Sealing, tp: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(sealing, tp, *arguments, **options)
+        self._sealing = sealing
         self._takes_plain = sealing.takes_plain(tp.topic)
 
     def _consumer_record(self, tp: Any, record: Any) -> Any:  # noqa: ARG002 - of which partition, its taker knows
         value = record.value
-        if self._takes_plain and not is_sealed(value):
+        if self._takes_plain and not self._sealing.is_sealed(value):
             return record
         self._opener.record = record
         opened = self._opener(value)

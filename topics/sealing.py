@@ -100,6 +100,11 @@ class Sealing:
         """Return whether every value of `topic` that is not sealed is taken as it is."""
         return self._ring is None or self._use != "require" or not topic.endswith(SENSITIVE_NAMES)
 
+    @staticmethod
+    def is_sealed(value: bytes | None) -> bool:
+        """Return whether a value is sealed, or looks like that."""
+        return envelope.is_sealed(value)
+
     def open(self, place: Place, key: bytes | None, value: bytes | None) -> bytes | None:
         """Return the value of the record at `place`, opened if it is sealed, `Unreadable` if it cannot be taken.
 
