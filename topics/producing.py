@@ -26,10 +26,11 @@ class BatchingProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka has 
         batch = self.create_batch()
         for key, plain, headers in records:
             value = self._as_written(topic, key, plain)
-            if batch.append(timestamp=None, key=key, value=value, headers=headers) is None:
+            listed = list(headers)  # nothing else will do
+            if batch.append(timestamp=None, key=key, value=value, headers=listed) is None:
                 sent.append(await self._hand_over(batch, topic, partition))
                 batch = self.create_batch()
-                batch.append(timestamp=None, key=key, value=value, headers=headers)
+                batch.append(timestamp=None, key=key, value=value, headers=listed)
         if batch.record_count():
             sent.append(await self._hand_over(batch, topic, partition))
         return sent
