@@ -277,8 +277,11 @@ class Desk:
             self._refuse_frame(source, type(exc).__name__, str(exc), now, plan)
             return
         key = frame.turn
-        if key in self.turns:
-            frames.setdefault(key, []).append(frame)
+        arrived = frames.get(key)
+        if arrived is not None:
+            arrived.append(frame)
+        elif key in self.turns:
+            frames[key] = [frame]
         elif key in self.done:
             plan.dropped += 1
         else:
