@@ -17,15 +17,13 @@ import yaml
 
 from streams.settings import PREFIX, Settings
 from tests.architecture.sources import ROOT
+from tests.deploy.operators import SCHEMAS as OF_OPERATORS
 
 CHART = ROOT / "helm" / "turngate"
 EXAMPLES = sorted((ROOT / "helm" / "examples").glob("*.yaml"))
 ROLES = ("turns", "models", "tools", "gateway")
 #: The oldest Kubernetes that the chart is for and that there are schemas of, and a newer one.
 KUBERNETES = ("1.27", "1.33")
-#: Kinds of operators, whose schemas are theirs.
-OF_OPERATORS = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor", "PrometheusRule"}
-
 Manifest = Mapping[str, Any]
 
 
@@ -84,6 +82,49 @@ def test_every_manifest_is_one_of_kubernetes(manifests: Sequence[Manifest], vers
     assert checked
     for one in checked:
         kubernetes_validate.validate(one, version, strict=True)
+
+
+@pytest.mark.parametrize("example", ["minimal", "production", "certificates", "tokens"])
+def test_what_is_for_operators_is_as_they_have_it(example: str) -> None:
+    """Without a field or a trigger's parameter that they do not know; and what a trigger logs in with is there."""
+    manifests = render(with_operators(example))
+    found = [one for one in manifests if one["kind"] in OF_OPERATORS]
+    assert {one["kind"] for one in found} >= {"ScaledObject", "ServiceMonitor", "PrometheusRule"}
+    for one in found:
+        jsonschema.Draft7Validator(OF_OPERATORS[one["kind"]]).validate(one)
+    authentications = of_kind(manifests, "TriggerAuthentication")
+    for one in of_kind(manifests, "ScaledObject").values():
+        for trigger in one["spec"]["triggers"]:
+            named = trigger.get("authenticationRef", {}).get("name")
+            assert (named is None) == (example == "minimal")
+            assert named is None or named in authentications or example == "tokens"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("ScaledObject", {"spec": {"minReplicas": 1}}),
+        ("ScaledObject", {"spec": {"maxReplicaCount": "24"}}),
+        ("ScaledObject", {"spec": {"triggers": [{"type": "kafka", "metadata": {"lagThreshold": 5}}]}}),
+        ("TriggerAuthentication", {"spec": {"secretTargetRef": [{"parameter": "pass", "name": "a", "key": "b"}]}}),
+        ("ServiceMonitor", {"spec": {"endpoints": [{"port": 9090}]}}),
+        ("PrometheusRule", {"spec": {"groups": [{"name": "turngate"}]}}),
+    ],
+)
+def test_what_operators_would_refuse_is_noticed(name: str, change: Mapping[str, Any]) -> None:
+    """The schemas are worth something."""
+    (one, *_) = of_kind(render(with_operators("production")), name).values()
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft7Validator(OF_OPERATORS[name]).validate(merged(one, change))
+
+
+def with_operators(example: str) -> dict[str, Any]:
+    """Return an example's values with everything that is for operators."""
+    scaling: dict[str, Any] = {"kind": "keda", "min": 2, "max": 4}
+    if example == "tokens":
+        scaling["kedaAuthentication"] = "ours"
+    watched = {"serviceMonitor": {"enabled": True}, "rules": {"enabled": True}}
+    return merged(values(example), {"roles": {"turns": {"autoscaling": scaling}}, "monitoring": watched})
 
 
 def test_names_are_unique_and_everything_is_in_the_release_s_namespace(manifests: Sequence[Manifest]) -> None:
