@@ -56,9 +56,14 @@ class Copied:
         fields = self.__dict__ | changes
         if len(fields) != len(self.__dict__):
             raise TypeError(f"no fields of {type(self).__name__}: {', '.join(changes.keys() - self.__dict__.keys())}")
-        copy = object.__new__(type(self))
-        object.__setattr__(copy, "__dict__", fields)
+        copy = _new(type(self))
+        _set_fields(copy, fields)
         return copy
+
+
+_new = object.__new__
+#: Sets an instance's `__dict__`, without the ways around: this is done for every frame, more than once.
+_set_fields = Copied.__dict__["__dict__"].__set__
 
 
 @dataclass(frozen=True)
