@@ -188,7 +188,8 @@ def test_every_setting_is_one_and_is_taken_as_it_is_written(
     for name, _, container in pods(manifests):
         found = {one["name"]: one.get("value", "by reference") for one in container["env"]}
         assert len(found) == len(container["env"]), name
-        assert {one.removeprefix(PREFIX).lower() for one in found} <= set(Settings.model_fields), name
+        own = {variable for variable in found if not variable.startswith("OTEL_")}
+        assert {one.removeprefix(PREFIX).lower() for one in own} <= set(Settings.model_fields), name
         with monkeypatch.context() as patched:
             for variable, value in found.items():
                 patched.setenv(variable, value)
@@ -224,6 +225,24 @@ def test_settings_of_a_role_win_and_lists_are_what_they_were(monkeypatch: pytest
     assert Settings().voice_channels == ("voice", "phone")
 
 
+def test_every_role_is_told_where_traces_go_and_the_job_is_not() -> None:
+    """By OpenTelemetry's own variables; and without them nothing is said of traces."""
+    for name, _, container in pods(render(values("production"))):
+        found = {one["name"]: one.get("value") for one in container["env"]}
+        said = {
+            variable: value for variable, value in found.items() if variable.startswith(("OTEL_", "TURNGATE_TRACES"))
+        }
+        expected = {
+            "TURNGATE_TRACES": "true",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.monitoring:4318",
+            "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
+            "OTEL_TRACES_SAMPLER_ARG": "0.1",
+        }
+        assert said == (expected if name in ROLES else {}), name
+    for _, _, container in pods(render(values("minimal"))):
+        assert not [one for one in container["env"] if one["name"].startswith(("OTEL_", "TURNGATE_TRACES"))]
+
+
 def test_workers_scale_by_the_lag_of_what_they_read() -> None:
     """With the group and the topics that they really have, and no more than there are partitions."""
     scaled = of_kind(render(values("production")), "ScaledObject")
@@ -248,7 +267,12 @@ def test_policies_let_in_who_asks_and_out_to_kafka_alone() -> None:
     kafka = {"ports": [{"port": 9093, "protocol": "TCP"}], "to": [{"ipBlock": {"cidr": "10.20.0.0/16"}}]}
     for name, rules in out.items():
         assert rules[1] == kafka, name
-    assert [len(out[f"demo-turngate-{name}"]) for name in ROLES] == [2, 3, 3, 2]
+    assert [len(out[f"demo-turngate-{name}"]) for name in ROLES] == [3, 4, 4, 3]
+    traces = [{"ports": [{"port": 4318, "protocol": "TCP"}]}]
+    assert [one[2:3] for name, one in out.items() if not name.endswith("topics")] == [traces] * len(ROLES)
+    untraced = render(merged(values("production"), {"tracing": {"enabled": False}}))
+    least = [one["spec"]["egress"] for one in of_kind(untraced, "NetworkPolicy").values()]
+    assert sorted(map(len, least)) == [2, 2, 2, 3, 3]
     ingress = {name: one["spec"]["ingress"] for name, one in policies.items()}
     assert ingress["demo-turngate-topics"] == []
     assert [rule["ports"][0]["port"] for rule in ingress["demo-turngate-gateway"]] == ["metrics", "http"]
