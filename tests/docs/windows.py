@@ -137,7 +137,7 @@ def pictures() -> dict[str, str]:
     return {
         "window.svg": draw(
             "A window of 8 characters",
-            "A match has 8 characters. All but the last 8 of what the chain makes may go out: the window, in orange.",
+            "A match has 8 characters. So the last 8 of what the chain makes are held, in orange: the window.",
             right,
         ),
         "window-too-small.svg": draw(
