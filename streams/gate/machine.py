@@ -271,8 +271,7 @@ def evolve(turn: Turn, record: JournalRecord) -> Turn:  # noqa: C901, PLR0911, P
     entry = record.entry
     if entries.brings_text_alone(entry) and not turn.answer.early:
         # What `_evolve_llm` comes to for nearly every record, in one copy of the state.
-        answer = with_text(turn.answer, entry)
-        return turn.with_(n=record.n + 1, confirmed=confirmed, answer=answer, progress_at=record.at)
+        return turn.grown(record.n + 1, confirmed, with_text(turn.answer, entry), record.at)
     turn = turn.with_(n=record.n + 1, confirmed=confirmed)
     match entry:
         case entries.Started():
