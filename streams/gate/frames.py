@@ -74,17 +74,17 @@ def text_alone(answer: Answer, frames: Sequence[ModelFrame], *, step: int, attem
     if not frames or answer.early or answer.half is not None or answer.finish_reason is not None:
         return None
     seq = answer.next_seq
-    texts: list[str] = []
+    text = ""
     for frame in frames:
         # The fields by themselves, and all of them in one look: to ask the model for each costs more than all else here.
         said = frame.__dict__
         if _BESIDE_TEXT(said) != (step, attempt, seq, None, None, None, None, None):
             return None
         seq += 1
-        texts.append(said["text"] or "")
-    text = texts[0] if len(texts) == 1 else "".join(texts)
-    fits = _OVERHEAD_BYTES * len(texts) + MAX_JSON_BYTES_PER_CHAR * len(text) <= max_bytes
-    return text if fits and (text.isascii() or _is_whole(text)) else None
+        text += said["text"] or ""
+    if _OVERHEAD_BYTES * len(frames) + MAX_JSON_BYTES_PER_CHAR * len(text) > max_bytes:
+        return None
+    return text if text.isascii() or _is_whole(text) else None
 
 
 def _is_whole(text: str) -> bool:
