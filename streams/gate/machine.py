@@ -34,8 +34,8 @@ is journaled loses nothing. And an entry that follows from another can be derive
 that a journal which ends between them is a state like any other.
 
 Nearly all that happens to a turn is that its answer grows by text and by nothing else. That goes a short way, at a third of
-the cost: decided by `arrivals.grown`, told of by an entry that `entries.brings_text_alone` knows, folded at once. It is never
-another way: whatever the short one does not know goes the long one, and tests hold the two to the same bytes.
+the cost: decided by `arrivals.grown`, told of by an entry that `entries.brings_text_alone` knows, folded at once. It never
+leads elsewhere: what the short way does not know goes the long one, and tests hold the two to the same bytes.
 """
 
 from __future__ import annotations
