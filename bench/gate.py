@@ -137,33 +137,46 @@ async def _watched(run: Run, text: str) -> Watch:
     return watch
 
 
-async def measure(chars: Sequence[int], rounds: int, mastra: Path | None) -> tuple[list[dict[str, object]], list[str]]:
-    """Measure every contender that is installed; return one row of figures each, and who was absent."""
+async def timed(
+    chars: Sequence[int], rounds: int, taking_part: Sequence[Contender]
+) -> tuple[list[tuple[Contender, Run]], dict[str, str]]:
+    """Time every contender that is installed; return those, with their seconds, and by name why the others are absent."""
     ready: list[tuple[Contender, Run]] = []
-    absent: list[str] = []
-    for contender in contenders(mastra):
+    absent: dict[str, str] = {}
+    warm = frames_of(prose(min(chars)))
+    for contender in taking_part:
         try:
-            ready.append((contender, contender.make()))
+            run = contender.make()
+            await _timed(run, warm)
         except ImportError as error:
-            absent.append(f"{contender.name} (not installed: {error.name})")
+            absent[contender.name] = f"not installed: {error.name}"
+        except Exception as error:  # noqa: BLE001 - another version of a peer must not take everybody's figures along
+            absent[contender.name] = f"failed: {type(error).__name__}: {error}"
+        else:
+            ready.append((contender, run))
     texts = {count: frames_of(prose(count)) for count in chars}
-    for _, run in ready:
-        await _timed(run, texts[min(chars)])
     for _ in range(rounds):
         for count, frames in texts.items():
             for contender, run in ready:
                 if contender.most is None or count <= contender.most:
                     contender.seconds.setdefault(count, []).append(await _timed(run, frames))
-    return [await _row(contender, run) for contender, run in ready], absent
+    return ready, absent
 
 
-async def _row(contender: Contender, run: Run) -> dict[str, object]:
+async def measure(chars: Sequence[int], rounds: int, mastra: Path | None) -> tuple[list[dict[str, object]], list[str]]:
+    """Measure every contender that is installed; return one row of figures each, and who was absent."""
+    ready, absent = await timed(chars, rounds, contenders(mastra))
+    return [await row(contender, run) for contender, run in ready], [f"{name} ({why})" for name, why in absent.items()]
+
+
+async def row(contender: Contender, run: Run, answers: int = SECRETS) -> dict[str, object]:
+    """Return the figures of a contender that was timed, and of how it lets text flow; `answers` have a secret each."""
     seconds = {count: statistics.median(values) for count, values in contender.seconds.items()}
     least, most = min(seconds), max(seconds)
     growth = math.log(seconds[most] / seconds[least]) / math.log(most / least) if most > least else None
     flow = await _watched(run, prose(FLOW_CHARS))
     leaks = 0
-    for answer in secrets(SECRETS):
+    for answer in secrets(answers):
         leaks += answer.leaks_in("".join((await _watched(run, answer.text)).text))
     return {
         "name": contender.name,
@@ -173,7 +186,7 @@ async def _row(contender: Contender, run: Run) -> dict[str, object]:
         "first_release_after_chars": flow.first,
         "mean_held_chars": round(flow.held / flow.frames, 1),
         "leaked_answers": leaks,
-        "answers_with_a_secret": SECRETS,
+        "answers_with_a_secret": answers,
         "released_unjudged": contender.unjudged,
     }
 

@@ -60,15 +60,18 @@ class StepEntry(Entry):
 class Accepted(Entry):
     """The turn exists. `order` is its request's offset, which orders the turns of a thread; `deadline_at` is absolute.
 
-    `readable` is False for the stand-in of a request that could not be read; the next entry fails its turn.
+    `readable` is False for the stand-in of a request that could not be read; the next entry fails its turn. `trace` is the
+    trace context that the request came with (`topics.trace_context`), where turns are traced.
     """
 
     name = "accepted"
+    fields_since: ClassVar[dict[str, int]] = {"trace": 3}
     request: TurnRequest
     partition: int
     order: int
     deadline_at: float
     readable: bool = True
+    trace: str | None = None
 
 
 class Persona(BaseModel):

@@ -59,12 +59,24 @@ from topics.records import TurnRequest
 
 
 def accept(
-    request: TurnRequest, *, partition: int, order: int, now: float, policy: Policy, readable: bool = True
+    request: TurnRequest,
+    *,
+    partition: int,
+    order: int,
+    now: float,
+    policy: Policy,
+    readable: bool = True,
+    trace: str | None = None,
 ) -> entries.Accepted:
     """Return the entry that begins a turn; `order` is the request's offset."""
     allowed = min(request.deadline_s or policy.turn_timeout_s, policy.turn_timeout_s)
     return entries.Accepted(
-        request=request, partition=partition, order=order, deadline_at=now + allowed, readable=readable
+        request=request,
+        partition=partition,
+        order=order,
+        deadline_at=now + allowed,
+        readable=readable,
+        trace=trace,
     )
 
 
@@ -84,6 +96,7 @@ def begin(record: JournalRecord) -> Turn:
         accepted_at=record.at,
         deadline_at=entry.deadline_at,
         readable=entry.readable,
+        trace=entry.trace,
         message=entry.request.message,
         progress_at=record.at,
         n=record.n + 1,

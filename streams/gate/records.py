@@ -13,7 +13,7 @@ from topics.errors import WireError
 #: The newest version of the entries' shapes. A record says the oldest version that can express it, so that workers which
 #: know no newer one go on reading the journal of a pipeline that uses nothing new. A worker that reads a newer version
 #: than it knows stops: going on would skip what the record says.
-JOURNAL_VERSION = 2
+JOURNAL_VERSION = 3
 
 
 class JournalError(Exception):

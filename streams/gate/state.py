@@ -137,6 +137,7 @@ class Turn(Copied):
     """Everything about one turn that its journal, and that of its thread before it, says.
 
     `n` is the number of its next record, `confirmed` that of the last one whose effects are known to be published.
+    `trace` is the trace context that its request came with, for whoever traces turns.
     `begun` says that its thread was free for it, `started` is what was pinned then, or since then because the pinned chains
     are gone, which `chain_changed` says. `history` what the model is told of
     the thread before this turn, `recent` when its user's turns before it were, as far as that is known (epoch seconds).
@@ -152,6 +153,7 @@ class Turn(Copied):
     accepted_at: float
     deadline_at: float
     readable: bool = True
+    trace: str | None = None
     begun: bool = False
     chain_changed: bool = False
     started: Started = field(default_factory=Started)
