@@ -19,6 +19,7 @@ from streams.sources import Refused, Source
 from topics import codec, names
 from topics.errors import WireError
 from topics.records import CancelCall
+from topics.trace_context import TraceContext, context_in
 
 STARTED, FINISHED = 0, 1
 #: The longest id of a tool call that is taken, in characters: it becomes a part of keys.
@@ -37,10 +38,14 @@ Input: TypeAlias = Source | CallDone
 
 @dataclass(slots=True)
 class Plan(Generic[R]):
-    """What follows from a batch of inputs: `rows` come before everything else."""
+    """What follows from a batch of inputs: `rows` come before everything else.
+
+    `parents` are the spans that caused the calls in `starts`, one for each, None where calls are not traced.
+    """
 
     rows: list[Row] = field(default_factory=list)
     starts: list[R] = field(default_factory=list)
+    parents: list[TraceContext | None] = field(default_factory=list)
     cancels: list[CancelCall] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
 
@@ -48,20 +53,26 @@ class Plan(Generic[R]):
 class CallDesk(Generic[R]):
     """The calls of one kind in one partition: known until `keep_s` seconds after their end, and never made again.
 
-    A cancelled attempt is known in the same way, by the key of its model call, whose tool calls it stands for too.
+    A cancelled attempt is known in the same way, by the key of its model call, whose tool calls it stands for too. Where
+    calls are `traced`, the journal keeps what caused them, so that a successor can tell of those that were interrupted.
     """
 
-    def __init__(self, kind: CallKind[R], *, keep_s: float) -> None:
+    def __init__(self, kind: CallKind[R], *, keep_s: float, traced: bool = False) -> None:
         self._kind = kind
         self._keep_s = keep_s
+        self._traced = traced
+        #: What caused the calls that `restore` found unfinished, and when they were started, as far as that is known.
+        self.causes: dict[CallKey, tuple[TraceContext, float]] = {}
         self._ended_at: dict[CallKey, float | None] = {}
 
     def restore(self, rows: Mapping[str, Rows]) -> list[CallKey]:
         """Take over what the journal says, and return the calls that were started and never finished."""
         for subject, numbered in rows.items():
             last = numbered[max(numbered)][1]
-            ended = orjson.loads(last)["at"] if FINISHED in numbered else None
-            self._ended_at[CallKey.parse(subject)] = ended
+            call, said = CallKey.parse(subject), orjson.loads(last)
+            self._ended_at[call] = said["at"] if FINISHED in numbered else None
+            if self._traced and FINISHED not in numbered and (cause := TraceContext.parse(said.get("trace", ""))):
+                self.causes[call] = cause, said["at"]
         return [call for call, ended in self._ended_at.items() if ended is None]
 
     def take(self, inputs: Iterable[Input], now: float) -> Plan[R]:
@@ -105,8 +116,10 @@ class CallDesk(Generic[R]):
             plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
         elif call not in self._ended_at and replace(call, call_id=None) not in self._ended_at:
             self._ended_at[call] = None
-            plan.rows.append(Row(str(call), STARTED, _value(now)))
+            parent = context_in(source.headers) if self._traced else None
+            plan.rows.append(Row(str(call), STARTED, _value(now, parent)))
             plan.starts.append(request)
+            plan.parents.append(parent)
 
     def _cancel(self, source: Source, now: float, plan: Plan[R]) -> None:
         """Pass on a cancel, and journal that the attempt is over if it has not been asked for yet: then it never will be.
@@ -124,5 +137,6 @@ class CallDesk(Generic[R]):
             plan.rows.append(self.finished(attempt, now))
 
 
-def _value(at: float) -> bytes:
-    return orjson.dumps({"v": 1, "at": round(at, 3)})
+def _value(at: float, parent: TraceContext | None = None) -> bytes:
+    traced = {} if parent is None else {"trace": str(parent)}
+    return orjson.dumps({"v": 1, "at": round(at, 3), **traced})
