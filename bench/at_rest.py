@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 
 from bench import throughput
+from bench.groups import alone
 from bench.rounds import AbsentError, Contender, Findings, Setting, Values, side_by_side
-from bench.run import alone
 
-GROUP = "at rest"
+GROUP = "at-rest"
 PLAIN, SEALED = "turn worker, plain", "turn worker, sealed"
 CHAIN = "bench.scanned:three"
 #: Frames per turn: processor time is what counts here, and its clock ticks a hundred times a second.

@@ -16,8 +16,8 @@ from bench import load, workers
 from bench.figures import Figure, Measure
 from bench.frames import FRAME_BYTES, Frame, frame_of, interleaved
 from bench.gate_texts import prose
+from bench.groups import alone
 from bench.rounds import Contender, Findings, Setting, Values, side_by_side
-from bench.run import alone
 from bench.workers import Worker
 from topics.ids import TurnKey
 

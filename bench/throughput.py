@@ -16,10 +16,10 @@ from functools import partial
 from bench import hops, load, workers
 from bench.figures import Measure
 from bench.frames import interleaved, turns
+from bench.groups import alone
 from bench.hops import Hop
 from bench.processes import cpu_s
 from bench.rounds import Contender, Findings, Run, Setting, Values, side_by_side
-from bench.run import alone
 
 GROUP = "throughput"
 SPEED = Measure("speed", "frames/s")

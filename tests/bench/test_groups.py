@@ -21,7 +21,7 @@ CONTENDERS = {
     "throughput": {BARE, "turn worker, no processors", OURS},
     "latency": {BARE, OURS},
     "journal": {"turn worker, three redactors", "bound: 2.5 x answer + 160 x records"},
-    "at rest": {"turn worker, plain", "turn worker, sealed"},
+    "at-rest": {"turn worker, plain", "turn worker, sealed"},
     "recovery": {"turn worker, empty journal", "turn worker, journal of 50 open turns"},
     "housekeeping": {"turn worker, 80 turns"},
     "gateway": {"a plain Kafka reader", "a reader over HTTP at the gateway"},
