@@ -14,8 +14,6 @@ from streams.brokers.embedded import EmbeddedBroker
 
 BARE, OURS = "bare aiokafka, JSON and a dict", "turn worker, three redactors and journal"
 
-pytestmark = pytest.mark.embedded
-
 #: Who takes part in each group where nothing else is installed.
 CONTENDERS = {
     "throughput": {BARE, "turn worker, no processors", OURS},
@@ -35,6 +33,7 @@ async def quick(name: str) -> Findings:
         return await groups.find(name).measure(setting)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("name", CONTENDERS)
 async def test_a_group_measures_everyone(name: str) -> None:
     """All have a figure that is a number, and nobody failed."""
