@@ -43,6 +43,7 @@ HEADLINES = (
         )
         for length in journal.LENGTHS
     ),
+    Headline("journal", f"changelog of {journal.AT_ONCE}", journal.OURS, journal.BOUND, "at most 1"),
 )
 HEADS = ("what", "turngate", "beside", "times", "aim")
 
