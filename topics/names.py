@@ -23,6 +23,11 @@ def _request_type(value: object) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def _erasure_type(value: object) -> str:
+    kind = value.get("type", "erase") if isinstance(value, dict) else getattr(value, "type", "erase")
+    return kind if isinstance(kind, str) else ""
+
+
 def _deployment_type(value: object) -> str:
     kind = value.get("type", "deployment") if isinstance(value, dict) else getattr(value, "type", "deployment")
     return kind if isinstance(kind, str) else ""
@@ -32,6 +37,12 @@ def _deployment_type(value: object) -> str:
 Request = Annotated[
     Annotated[records.TurnRequest, Tag("turn")] | Annotated[records.CancelTurn, Tag("cancel")],
     Discriminator(_request_type),
+]
+
+#: What `erasures` carries: a record without a `type` is an operator's wish.
+ErasureShape = Annotated[
+    Annotated[records.Erase, Tag("erase")] | Annotated[records.Erased, Tag("erased")],
+    Discriminator(_erasure_type),
 ]
 
 #: What `deployments` carries: a record without a `type` is a deployment.
@@ -88,6 +99,9 @@ DECISIONS = Topic("decisions", TypeAdapter(records.Decision), ("turn worker",), 
 DEPLOYMENT: TypeAdapter[records.DeploymentRecord] = TypeAdapter(DeploymentShape)
 DEPLOYMENTS = Topic("deployments", DEPLOYMENT, ("operator",), None, per_turn=False, sensitive=False)
 AUDIT = Topic("audit", TypeAdapter(records.AuditRecord), ("operator",), 400 * DAY_S, per_turn=False, sensitive=False)
+ERASURE: TypeAdapter[records.Erase | records.Erased] = TypeAdapter(ErasureShape)
+ERASED: TypeAdapter[records.Erased] = TypeAdapter(records.Erased)
+ERASURES = Topic("erasures", ERASURE, ("operator", "turn worker", "model runner", "tool runner"), 7 * DAY_S)
 WORKERS = Topic("workers", TypeAdapter(records.WorkerStatus), ("any worker",), None, per_turn=False, sensitive=False)
 DEAD_LETTERS = Topic("dead-letters", DEAD_LETTER, ("any worker",), 14 * DAY_S)
 
@@ -103,6 +117,7 @@ TOPICS: tuple[Topic, ...] = (
     DECISIONS,
     DEPLOYMENTS,
     AUDIT,
+    ERASURES,
     WORKERS,
     DEAD_LETTERS,
 )

@@ -6,9 +6,18 @@ Offsets and lengths of text count Unicode code points. Times are seconds since t
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import AllowInfNan, BeforeValidator, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
+from pydantic import (
+    AllowInfNan,
+    BeforeValidator,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from topics.content import Frozen, Message, Part, Prompt, ToolCall, ToolDefinition, Usage, User
 from topics.ids import Id, TurnKey
@@ -406,6 +415,52 @@ class AuditRecord(Record):
     key: str
     record: dict[str, Any] | None = None
     by: str
+    at: float
+
+
+class Erase(Record):
+    """An operator, `by`, wants everything about one thread, or about every thread that one user spoke in, forgotten.
+
+    Exactly one of `thread_id` and `user_id` is given. Threads with open turns are left alone unless `cancel_open`. `id`
+    is unique: a repeat of a record is recognised by it, and answers name it.
+    """
+
+    type: Literal["erase"] = "erase"
+    id: Id
+    tenant: Id = "default"
+    thread_id: Id | None = None
+    user_id: Text | None = None
+    cancel_open: bool = False
+    by: str
+    at: float
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.thread_id is None) == (self.user_id is None):
+            raise PydanticCustomError("one_of_both", "give either thread_id or user_id")
+        return self
+
+
+class Erased(Record):
+    """What a worker made of the `Erase` of this `id` in one partition: it says no more of a person than which `threads`.
+
+    `turns` counts those whose journal goes, `open` the ones of them that were open, `remembered` those that their thread
+    remembered, `calls` those of a runner. With `refused` nothing was done, since turns are open. `more` says that there is
+    more than fits into one answer: ask again.
+    """
+
+    type: Literal["erased"] = "erased"
+    id: Id
+    tenant: Id = "default"
+    role: Literal["turns", "models", "tools"]
+    partition: NonNegativeInt
+    threads: tuple[Id, ...] = ()
+    refused: bool = False
+    turns: NonNegativeInt = 0
+    open: NonNegativeInt = 0
+    remembered: NonNegativeInt = 0
+    calls: NonNegativeInt = 0
+    more: bool = False
     at: float
 
 

@@ -93,18 +93,50 @@ class Threads:
     def __len__(self) -> int:
         return len(self._threads)
 
-    def restore(self, rows: Mapping[str, Rows]) -> None:
-        """Take over what the journal says of the threads.
+    def restore(self, rows: Mapping[str, Rows], erased: Callable[[TurnKey], bool] = lambda _: False) -> list[Trim]:
+        """Take over what the journal says of the threads, but for turns that were `erased`; return what of them can go.
 
         Raises:
             JournalError: a row cannot be read.
         """
+        trims: list[Trim] = []
         for subject, numbered in rows.items():
             thread = _Thread()
+            key = ThreadKey(*subject.split("/"))
+            gone = 0
             for n, (_, value) in sorted(numbered.items()):
+                row = Row.decode(value)
                 thread.next_n = n
-                self._note(thread, Row.decode(value), value)
+                if erased(TurnKey(*key, row.turn_id)):
+                    gone = thread.next_n = n + 1
+                else:
+                    self._note(thread, row, value)
+            # A thread is erased as a whole, so that nothing from before it stays.
+            if gone:
+                trims.append(Trim(subject, gone))
             self._threads[subject] = thread
+        return trims
+
+    def of_user(self, tenant: str, user: str | None) -> list[ThreadKey]:
+        """Return the threads of `tenant` that remember a turn of `user`."""
+        keys = ((ThreadKey(*subject.split("/")), thread) for subject, thread in self._threads.items())
+        return [key for key, thread in keys if key.tenant == tenant and any(one.user == user for one in thread.turns)]
+
+    def turns_of(self, thread: ThreadKey) -> list[TurnKey]:
+        """Return the turns of which `thread` remembers anything."""
+        known = self._threads.get(subject_of(thread), _Thread())
+        ids = [one.turn_id for one in known.turns] + ([known.unfinished_turn] if known.unfinished else [])
+        return [TurnKey(*thread, turn_id) for turn_id in ids]
+
+    def forget(self, thread: ThreadKey) -> list[Trim]:
+        """Forget everything that `thread` remembers, and return what of it can go: all rows there are now."""
+        subject = subject_of(thread)
+        known = self._threads.get(subject)
+        if known is None or not (known.turns or known.unfinished):
+            return []
+        # Numbers go on: rows of the next turn may be journaled before these are cleared.
+        self._threads[subject] = _Thread(next_n=known.next_n)
+        return [Trim(subject, known.next_n)]
 
     def history(self, turn: TurnKey, agent: str) -> tuple[Message, ...]:
         """Return what the model of `turn`, as `agent`, is told of those before it: answered turns, oldest first."""
@@ -186,7 +218,7 @@ class Threads:
         old = [
             name
             for name, thread in self._threads.items()
-            if thread.turns and thread.turns[-1].at < limit and name not in kept
+            if name not in kept and (thread.turns[-1].at < limit if thread.turns else not thread.unfinished)
         ]
         for name in old:
             del self._threads[name]
