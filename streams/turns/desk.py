@@ -159,7 +159,7 @@ class Desk:
         """
         plan = Plan()
         plan.answers, plan.erased = self.erasures.restore(erasures or {})
-        plan.trims = self.threads.restore(threads or {}, self.erasures.covers)
+        self.threads.restore(threads or {})
         opened: list[Turn] = []
         for key, records in journal.items():
             last = records[-1]
@@ -174,6 +174,8 @@ class Desk:
             self._remember(turn, plan)
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
+        if plan.erased or len(self.erasures):
+            plan.trims += [trim for thread in self.threads for trim in self.forget(thread)]
         plan.trims += self.threads.outgrown(busy=self._threads)
         return plan
 
@@ -271,6 +273,12 @@ class Desk:
     def open_turns(self, thread: ThreadKey) -> Sequence[TurnKey]:
         """Return the open turns of a thread, in the order in which they run."""
         return tuple(self._threads.get(thread, ()))
+
+    def forget(self, thread: ThreadKey) -> Sequence[Trim]:
+        """Forget what a thread remembers of erased turns, once none of them is open; return what can go."""
+        if any(map(self.erasures.covers, self.open_turns(thread))):
+            return ()
+        return self.threads.forget(thread, self.erasures.covers)
 
     def _is_over(self, key: TurnKey) -> bool:
         """Return whether a turn was here and is closed, though nothing else may be known of it any more."""
@@ -495,7 +503,8 @@ class Desk:
         partition, offset = turn.closed_at or (turn.partition, -1)
         asked_again = key in self._asked_again
         self._asked_again.pop(key, None)
-        if self.erasures.covers(key):
+        erased = self.erasures.covers(key)
+        if erased:
             plan.erased.append(str(key))
         else:
             self.done[key] = Done(turn.outcome or "", partition, offset, now)
@@ -506,6 +515,8 @@ class Desk:
         self._scans.pop(key, None)
         queue = self._threads[key.thread]
         queue.remove(key)
+        if erased:
+            plan.trims += self.forget(key.thread)
         if not queue:
             del self._threads[key.thread]
         elif self.turns[queue[0]].phase is Phase.QUEUED:

@@ -97,7 +97,7 @@ class Eraser:
             del desk.done[key]
             plan.erased.append(str(key))
         for thread in threads:
-            plan.trims += desk.threads.forget(thread)
+            plan.trims += desk.forget(thread)
         self._cancel(desk, going, now, plan)
 
     @staticmethod

@@ -51,6 +51,9 @@ class Erasures:
         self._next_n: dict[str, int] = {}
         self._turns: set[str] = set()
 
+    def __len__(self) -> int:
+        return len(self._at)
+
     def restore(self, rows: Mapping[str, Rows]) -> tuple[list[Erased], list[str]]:
         """Take over what the journal says; return the answers that are owed, and subjects that are to be cleared.
 

@@ -93,34 +93,29 @@ class Threads:
     def __len__(self) -> int:
         return len(self._threads)
 
-    def restore(self, rows: Mapping[str, Rows], erased: Callable[[TurnKey], bool] = lambda _: False) -> list[Trim]:
-        """Take over what the journal says of the threads, but for turns that were `erased`; return what of them can go.
+    def restore(self, rows: Mapping[str, Rows]) -> None:
+        """Take over what the journal says of the threads.
 
         Raises:
             JournalError: a row cannot be read.
         """
-        trims: list[Trim] = []
         for subject, numbered in rows.items():
             thread = _Thread()
-            key = ThreadKey(*subject.split("/"))
-            gone = 0
             for n, (_, value) in sorted(numbered.items()):
-                row = Row.decode(value)
                 thread.next_n = n
-                if erased(TurnKey(*key, row.turn_id)):
-                    gone = thread.next_n = n + 1
-                else:
-                    self._note(thread, row, value)
-            # A thread is erased as a whole, so that nothing from before it stays.
-            if gone:
-                trims.append(Trim(subject, gone))
+                self._note(thread, Row.decode(value), value)
             self._threads[subject] = thread
-        return trims
+
+    def __iter__(self) -> Iterator[ThreadKey]:
+        return (ThreadKey(*subject.split("/")) for subject in list(self._threads))
 
     def of_user(self, tenant: str, user: str | None) -> list[ThreadKey]:
         """Return the threads of `tenant` that remember a turn of `user`."""
-        keys = ((ThreadKey(*subject.split("/")), thread) for subject, thread in self._threads.items())
-        return [key for key, thread in keys if key.tenant == tenant and any(one.user == user for one in thread.turns)]
+        return [
+            key
+            for key in self
+            if key.tenant == tenant and any(one.user == user for one in self._threads[subject_of(key)].turns)
+        ]
 
     def turns_of(self, thread: ThreadKey) -> list[TurnKey]:
         """Return the turns of which `thread` remembers anything."""
@@ -128,15 +123,21 @@ class Threads:
         ids = [one.turn_id for one in known.turns] + ([known.unfinished_turn] if known.unfinished else [])
         return [TurnKey(*thread, turn_id) for turn_id in ids]
 
-    def forget(self, thread: ThreadKey) -> list[Trim]:
-        """Forget everything that `thread` remembers, and return what of it can go: all rows there are now."""
+    def forget(self, thread: ThreadKey, erased: Callable[[TurnKey], bool]) -> list[Trim]:
+        """Forget the turns of `thread` that were `erased`, the oldest ones always, and return what of it can go.
+
+        As with `trimmed`: while one of them is open, whoever resumes it must find what it was told.
+        """
         subject = subject_of(thread)
-        known = self._threads.get(subject)
-        if known is None or not (known.turns or known.unfinished):
+        known = self._threads.get(subject, _Thread())
+        turns = [one for one in known.turns if not erased(TurnKey(*thread, one.turn_id))]
+        half = bool(known.unfinished) and erased(TurnKey(*thread, known.unfinished_turn))
+        if len(turns) == len(known.turns) and not half:
             return []
+        known.turns = turns
+        known.unfinished = [] if half else known.unfinished
         # Numbers go on: rows of the next turn may be journaled before these are cleared.
-        self._threads[subject] = _Thread(next_n=known.next_n)
-        return [Trim(subject, known.next_n)]
+        return [Trim(subject, turns[0].first if turns else known.next_n - len(known.unfinished))]
 
     def history(self, turn: TurnKey, agent: str) -> tuple[Message, ...]:
         """Return what the model of `turn`, as `agent`, is told of those before it: answered turns, oldest first."""
