@@ -68,7 +68,7 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
             unique=unique,
         )
         app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS], observer=metrics)
+        feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS, names.ERASURES], observer=metrics)
         status.ready_when(app.unready)
         await run_until_stopped(app, runner.partitions.lose)
     finally:

@@ -65,7 +65,7 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
             unique=unique,
         )
         app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.TOOL_CALLS, urgent=[names.CANCELS], observer=metrics)
+        feed(app, runner, die, patient=names.TOOL_CALLS, urgent=[names.CANCELS, names.ERASURES], observer=metrics)
         status.ready_when(app.unready)
         await run_until_stopped(app, runner.partitions.lose)
     finally:
