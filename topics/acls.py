@@ -110,8 +110,9 @@ def _grants(role: AclRole, names: Names, *, replays: bool) -> Iterator[Grant]:
         yield Grant(role, "group", names.group(journal), ("Read",))
 
 
-#: To create and check topics; a worker looks whether all are there before it starts, and need not see how they are set.
-_LAYS_OUT: Final[tuple[Operation, ...]] = ("Create", "Describe", "DescribeConfigs")
+#: To create, check and correct topics. A worker looks whether all are there before it starts, and need not see how they
+#: are set.
+_LAYS_OUT: Final[tuple[Operation, ...]] = ("Create", "Describe", "DescribeConfigs", "AlterConfigs")
 
 
 def _operations(role: AclRole, topic: Topic, *, replays: bool) -> tuple[Operation, ...]:

@@ -131,13 +131,6 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
     app.belong_to(worker.partitions, die)
     urgent = [names.FRAMES, names.TOOL_RESULTS, names.ERASURES]
     feed(app, worker, die, patient=names.REQUESTS, urgent=urgent, observer=metrics)
-        app,
-        worker,
-        die,
-        patient=names.REQUESTS,
-        urgent=[names.FRAMES, names.TOOL_RESULTS, names.ERASURES],
-        observer=metrics,
-    )
     around.status.ready_when(app.unready)
     async with usage_followed(meter, connection, topic_names, partitions, metrics), following(deployer):
         await run_until_stopped(app, worker.partitions.lose)

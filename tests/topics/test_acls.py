@@ -50,7 +50,7 @@ def test_every_topic_is_written_and_read_by_somebody() -> None:
 def test_the_operator_lays_out_every_topic() -> None:
     """To create and check them, with their configuration."""
     layout = {one.name for one in wanted_layout(NAMES, 1)}
-    for operation in ("Create", "Describe", "DescribeConfigs"):
+    for operation in ("Create", "Describe", "DescribeConfigs", "AlterConfigs"):
         assert allowed("operator", operation) == layout
 
 
