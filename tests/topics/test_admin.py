@@ -91,6 +91,9 @@ async def test_another_retention_is_told_and_corrected(broker: Broker, prefix: s
     resource.configs |= {"retention.ms": "86400000", "cleanup.policy": "delete"}
     await other.alter_configs([resource])
     await other.close()
+    async with asyncio.timeout(20):
+        while (await configs_of(broker, f"{prefix}frames"))["max.message.bytes"] != "2000000":  # noqa: ASYNC110 - the same
+            await asyncio.sleep(0.2)
     assert (await shorter.create(PARTITIONS)).corrected == (f"{prefix}frames", f"{prefix}usage")
     async with asyncio.timeout(20):
         while await shorter.check():  # noqa: ASYNC110 - the broker has no event for it
