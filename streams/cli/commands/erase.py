@@ -14,6 +14,7 @@ _Tenant = Annotated[str, typer.Option(help="Whose thread or user it is.")]
 
 
 def erase(
+    *,
     thread: _Thread = None,
     user: _User = None,
     tenant: _Tenant = "default",
@@ -41,6 +42,7 @@ def erase(
 
 
 def hash_id(
+    *,
     thread: _Thread = None,
     turn: Annotated[str | None, typer.Option(metavar="ID", help="A turn of the thread.")] = None,
     user: _User = None,

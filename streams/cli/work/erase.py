@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -153,13 +153,13 @@ async def _erase(
     return outcome, remnants(topic_names, await admin.describe(), time.time())
 
 
-def _audited(wish: Erase, action: str, salt: str, told: dict[str, object], at: float | None = None) -> AuditRecord:
+def _audited(wish: Erase, action: str, salt: str, told: Mapping[str, object], at: float | None = None) -> AuditRecord:
     """Return what the audit trail says: who, when, how much, and of whom only a hash."""
     if wish.thread_id is not None:
         key = f"thread/{hashed(f'{wish.tenant}/{wish.thread_id}', salt)}"
     else:
         key = f"user/{hashed_user(wish.tenant, wish.user_id or '', salt)}"
-    return AuditRecord(action=action, key=key, record=told, by=wish.by, at=wish.at if at is None else at)
+    return AuditRecord(action=action, key=key, record=dict(told), by=wish.by, at=wish.at if at is None else at)
 
 
 @contextmanager
@@ -211,8 +211,8 @@ def _complain(outcome: Outcome) -> None:
     for role in outcome.runners:
         if silent := len(asked - {one.partition for one in outcome.of(role)}):
             output.note(
-                f"No {role} runner answered for {output.count(silent, 'partition')}: its journal names calls, without content, "
-                "until it runs again and comes to it, or forgets them by itself an hour after turns may last."
+                f"No {role} runner answered for {output.count(silent, 'partition')}. Its journal names calls, not what "
+                "was said, until it comes to it, or forgets them an hour after turns may last."
             )
 
 
