@@ -184,9 +184,9 @@ def _timed_out() -> Delta:
 
 def log_failure(call: CallRecord, last: Delta) -> None:
     """Log that `call` failed, and what `last` accounts for: the one place where operators learn of it in words."""
-    turn = Private(call.turn)
+    whose = Private(call.turn)
     account = last.account or "an error whose wording is not ours to log"
-    _log.warning("model call failed: turn %s, step %d, attempt %d: %s", turn, call.step, call.attempt, account)
+    _log.warning("model call failed: turn %s, step %d, attempt %d: %s", whose, call.step, call.attempt, account)
 
 
 def _is_past(deadline: float | None) -> bool:
