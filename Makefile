@@ -5,9 +5,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
+SMOKE_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test chaos lint lowest packages clean distclean
+.PHONY: help venv demo test chaos lint lowest packages reference bench smoke clean distclean
 
 help:
 	@echo "make demo   show turngate at work: starts its own broker, publishes turns, stops everything"
@@ -16,11 +18,16 @@ help:
 	@echo "make lint   ruff and mypy alone"
 	@echo "make lowest    a quick set of tests with the lowest versions of everything that turngate needs"
 	@echo "make packages  the wheel, installed with each extra into an environment of its own"
+	@echo "make bench     every figure beside those of other projects, as ratios; about 20 minutes"
+	@echo "make smoke     the working tree beside the commit before it: ratios, judged by nobody"
+	@echo "make reference what is made from the code: the wire's tables, JSON Schemas and the AsyncAPI document in docs/"
 	@echo "make venv   only create $(VENV) and install everything into it"
 	@echo "make clean  remove caches (distclean: also $(VENV) and the fetched Kafka)"
 	@echo
 	@echo "PYTHON=/path/to/python3.12      the Python to build $(VENV) with"
+	@echo "LANES=0                         one test after the other, in one process"
 	@echo "PYTEST_ARGS='-k name -x'        more arguments for pytest"
+	@echo "BENCH_ARGS='--only gate'        more arguments for the measurements: python -m bench --help"
 	@echo "TURNGATE_TEST_BROKERS=embedded  only these brokers (embedded, apache, docker; comma between)"
 
 venv: $(STAMP)
@@ -55,9 +62,12 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# The header of pytest's output names the brokers of this run, and says of each one left out why.
+# The header of pytest's output names the brokers of this run, and says of each one left out why. Tests on a broker mostly
+# wait: each broker has a process of its own (tests/lanes.py), and there is one for all the others.
+LANES ?= 3
+
 test: lint
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest --numprocesses $(LANES) --dist loadgroup $(PYTEST_ARGS)
 
 # A short form of it is part of `make test`. PYTEST_ARGS='--chaos-json chaos.json' also writes the table to a file.
 chaos: $(STAMP)
@@ -77,9 +87,26 @@ lowest: $(STAMP)
 packages: $(STAMP)
 	$(BIN)/pytest tests/packaging --packages $(PYTEST_ARGS)
 
+# What is measured beside turngate is heavy, and has nothing to do in the environment that one works in.
+BENCH_STAMP := $(VENV)-bench/.installed
+
+$(BENCH_STAMP): pyproject.toml | $(STAMP)
+	"$(BIN)/python" -m venv --clear "$(VENV)-bench"
+	"$(VENV)-bench/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[bench,builtin,embedded,gateway]'
+	touch "$(BENCH_STAMP)"
+
+bench: $(BENCH_STAMP)
+	"$(VENV)-bench/bin/python" -m bench $(BENCH_ARGS)
+
+smoke: $(STAMP)
+	@$(BIN)/python -m bench.smoke $(SMOKE_ARGS)
+
+reference: $(STAMP)
+	$(BIN)/python -m tests.docs.regenerate
+
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find topics processors streams tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf "$(VENV)" "$(VENV)-lowest" .cache *.egg-info
+	rm -rf "$(VENV)" "$(VENV)-lowest" "$(VENV)-bench" .cache *.egg-info

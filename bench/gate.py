@@ -137,15 +137,17 @@ async def _watched(run: Run, text: str) -> Watch:
     return watch
 
 
-async def measure(chars: Sequence[int], rounds: int, mastra: Path | None) -> tuple[list[dict[str, object]], list[str]]:
-    """Measure every contender that is installed; return one row of figures each, and who was absent."""
+async def timed(
+    chars: Sequence[int], rounds: int, taking_part: Sequence[Contender]
+) -> tuple[list[tuple[Contender, Run]], dict[str, str]]:
+    """Time every contender that is installed; return those, with their seconds, and by name why the others are absent."""
     ready: list[tuple[Contender, Run]] = []
-    absent: list[str] = []
-    for contender in contenders(mastra):
+    absent: dict[str, str] = {}
+    for contender in taking_part:
         try:
             ready.append((contender, contender.make()))
         except ImportError as error:
-            absent.append(f"{contender.name} (not installed: {error.name})")
+            absent[contender.name] = f"not installed: {error.name}"
     texts = {count: frames_of(prose(count)) for count in chars}
     for _, run in ready:
         await _timed(run, texts[min(chars)])
@@ -154,10 +156,17 @@ async def measure(chars: Sequence[int], rounds: int, mastra: Path | None) -> tup
             for contender, run in ready:
                 if contender.most is None or count <= contender.most:
                     contender.seconds.setdefault(count, []).append(await _timed(run, frames))
-    return [await _row(contender, run) for contender, run in ready], absent
+    return ready, absent
 
 
-async def _row(contender: Contender, run: Run) -> dict[str, object]:
+async def measure(chars: Sequence[int], rounds: int, mastra: Path | None) -> tuple[list[dict[str, object]], list[str]]:
+    """Measure every contender that is installed; return one row of figures each, and who was absent."""
+    ready, absent = await timed(chars, rounds, contenders(mastra))
+    return [await row(contender, run) for contender, run in ready], [f"{name} ({why})" for name, why in absent.items()]
+
+
+async def row(contender: Contender, run: Run) -> dict[str, object]:
+    """Return the figures of a contender that was timed, and of how it lets text flow."""
     seconds = {count: statistics.median(values) for count, values in contender.seconds.items()}
     least, most = min(seconds), max(seconds)
     growth = math.log(seconds[most] / seconds[least]) / math.log(most / least) if most > least else None

@@ -14,16 +14,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import statistics
 import subprocess
 import sys
 import time
+import uuid
 from dataclasses import dataclass
-from pathlib import Path
 
 from aiokafka import TopicPartition
 
+from bench.figures import Measure
+from bench.processes import cpu_s, memory_kb
+from bench.rounds import Contender, Findings, Setting, Values, figures_of
 from streams.brokers import ports
 from streams.brokers.embedded import EmbeddedBroker
 from streams.gateway.ids import public_id
@@ -40,6 +42,14 @@ PARTITIONS = 4
 #: How long readers may take to have everything after the last record was written, in seconds.
 _PATIENCE_S = 60.0
 _MARK = "|"
+GROUP = "gateway"
+BASE, OURS = "a plain Kafka reader", "a reader over HTTP at the gateway"
+#: Readers, each of a turn of its own; for how many seconds; seconds between two frames of a turn.
+USUAL, QUICK = (1_000, 10.0, 2.0), (20, 2.0, 0.2)
+MEDIAN = Measure("age of a text, median", "ms", "less")
+LAST = Measure("age of a text, 99th percentile", "ms", "less")
+MEMORY = Measure("memory of the gateway at most", "MB", "less")
+BUSY = Measure("processor of the gateway while records come", "% of one core", "less")
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,7 @@ class Load:
     turns: int
     seconds: float
     every: float
+    prefix: str
 
     @property
     def frames(self) -> int:
@@ -69,9 +80,10 @@ def arguments() -> tuple[Load, str | None, str | None]:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--every", type=float, default=2.0, help="seconds between two frames of a turn")
     parser.add_argument("--broker", help="host:port; without it an embedded broker is started")
+    parser.add_argument("--prefix", default=PREFIX, help=argparse.SUPPRESS)
     parser.add_argument("--part", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    return Load(given.readers, given.turns, given.seconds, given.every), given.broker, given.part
+    return Load(given.readers, given.turns, given.seconds, given.every, given.prefix), given.broker, given.part
 
 
 def ages_in(text: str, now: int) -> list[float]:
@@ -86,7 +98,7 @@ async def read_kafka(load: Load, bootstrap: str) -> list[float]:
     """Read the topic as one consumer, and return the age of every text."""
     ages: list[float] = []
     ended = 0
-    topic = Names(PREFIX).topic(names.RELEASED_FRAMES)
+    topic = Names(load.prefix).topic(names.RELEASED_FRAMES)
     async with Connection(bootstrap).consumer() as consumer:
         consumer.assign([TopicPartition(topic, number) for number in range(PARTITIONS)])
         await consumer.seek_to_beginning()
@@ -163,7 +175,7 @@ def _say(word: str) -> None:
 
 async def write(load: Load, bootstrap: str) -> None:
     """Write the frames of all turns, spread evenly over time."""
-    topic = Names(PREFIX).topic(names.RELEASED_FRAMES)
+    topic = Names(load.prefix).topic(names.RELEASED_FRAMES)
     lengths = [0] * load.turns
     async with Connection(bootstrap).producer(linger_ms=5) as producer:
 
@@ -186,22 +198,9 @@ async def write(load: Load, bootstrap: str) -> None:
         await producer.flush()
 
 
-def memory_mb(pid: int, field: str = "VmRSS") -> float:
-    """Return the resident memory of a process in MB; `VmHWM` is its highest."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    (line,) = [line for line in status.splitlines() if line.startswith(field)]
-    return int(line.split()[1]) / 1024
-
-
-def cpu_s(pid: int) -> float:
-    """Return the processor time that a process has used, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 async def part(load: Load, name: str, place: str) -> asyncio.subprocess.Process:
     """Start readers of one kind in a process of their own, and return it once they read."""
-    numbers = [f"--{field}={getattr(load, field)}" for field in ("readers", "turns", "seconds", "every")]
+    numbers = [f"--{field}={getattr(load, field)}" for field in ("readers", "turns", "seconds", "every", "prefix")]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -228,13 +227,26 @@ async def ages_of(process: asyncio.subprocess.Process) -> list[float]:
     return found
 
 
-async def run(load: Load, bootstrap: str) -> None:
-    """Measure, and print."""
-    await TopicAdmin(Connection(bootstrap), Names(PREFIX)).create(PARTITIONS, 1)
+@dataclass(frozen=True)
+class Read:
+    """What was found: ages of texts in milliseconds with a plain reader and through the gateway; the gateway's memory in MB.
+
+    `busy` is its share of one core while records came.
+    """
+
+    plain: list[float]
+    through: list[float]
+    memory: tuple[float, float, float]
+    busy: float
+
+
+async def run(load: Load, bootstrap: str) -> Read:
+    """Measure."""
+    await TopicAdmin(Connection(bootstrap), Names(load.prefix)).create(PARTITIONS, 1)
     port = ports.free_port()
     settings = Settings(
         broker=bootstrap,
-        prefix=PREFIX,
+        prefix=load.prefix,
         gateway_port=port,
         gateway_open=True,
         gateway_streams_per_key=load.readers,
@@ -245,24 +257,43 @@ async def run(load: Load, bootstrap: str) -> None:
     try:
         while not ports.is_open(port):  # noqa: ASYNC110 - another process has no event to await
             await asyncio.sleep(0.1)
-        idle = memory_mb(gateway.pid)
+        idle = memory_kb(gateway.pid) / 1024
         kafka = await part(load, "kafka", bootstrap)
         http = await part(load, "http", str(port))
-        reading, used, began = memory_mb(gateway.pid), cpu_s(gateway.pid), time.monotonic()
+        reading, used, began = memory_kb(gateway.pid) / 1024, cpu_s(gateway.pid), time.monotonic()
         await write(load, bootstrap)
         busy = (cpu_s(gateway.pid) - used) / (time.monotonic() - began)
         plain, through = await asyncio.gather(ages_of(kafka), ages_of(http))
-        highest = memory_mb(gateway.pid, "VmHWM")
+        highest = memory_kb(gateway.pid, "VmHWM") / 1024
     finally:
         gateway.terminate()
         gateway.wait()
-    show(load, plain, through)
-    print(f"memory of the gateway: {idle:.0f} MB before, {reading:.0f} MB with the readers, {highest:.0f} MB at most")
-    print(f"processor: {busy:.0%} of one core while records came")
+    return Read(plain, through, (idle, reading, highest), busy)
 
 
-def show(load: Load, plain: list[float], through: list[float]) -> None:
-    """Print how old texts were."""
+async def measure(setting: Setting) -> Findings:
+    """Measure readers as one of the groups."""
+    found: dict[str, list[Values]] = {BASE: [], OURS: []}
+    for number in range(setting.rounds):
+        readers, seconds, every = QUICK if setting.quick else USUAL
+        load = Load(readers, readers, seconds, every, f"{PREFIX}{uuid.uuid4().hex[:8]}.")
+        read = await run(load, setting.bootstrap)
+        for name, ages in ((BASE, read.plain), (OURS, read.through)):
+            cuts = statistics.quantiles(ages, n=100)
+            found[name].append({MEDIAN: cuts[49], LAST: cuts[98]})
+        found[OURS][-1] = {**found[OURS][-1], MEMORY: read.memory[2], BUSY: read.busy * 100}
+        setting.say(f"  {GROUP}, round {number + 1} of {setting.rounds}: {readers} readers")
+    return Findings(figures_of(GROUP, [Contender(name, _nothing, BASE) for name in found], found))
+
+
+async def _nothing() -> Values:
+    """Stand in for a contender that was measured together with another one."""
+    return {}
+
+
+def show(load: Load, read: Read) -> None:
+    """Print what was found."""
+    plain, through = read.plain, read.through
     rate = load.turns / load.every
     print(
         f"{load.readers} readers of {load.turns} turns, {rate:.0f} records/s, {rate * load.readers / load.turns:.0f} "
@@ -275,6 +306,9 @@ def show(load: Load, plain: list[float], through: list[float]) -> None:
         print(f"{name:28}{cuts[name][49]:8.1f}{cuts[name][89]:8.1f}{cuts[name][98]:8.1f}{max(ages):8.1f}")
     added = [cuts["a reader of the gateway"][at] - cuts["a plain Kafka reader"][at] for at in (49, 89, 98)]
     print(f"{'added by the gateway':28}" + "".join(f"{value:8.1f}" for value in added))
+    idle, reading, highest = read.memory
+    print(f"memory of the gateway: {idle:.0f} MB before, {reading:.0f} MB with the readers, {highest:.0f} MB at most")
+    print(f"processor: {read.busy:.0%} of one core while records came")
 
 
 async def main() -> None:
@@ -285,10 +319,10 @@ async def main() -> None:
         ages = await (read_kafka(load, place) if name == "kafka" else read_http(load, int(place)))
         _say(json.dumps([round(age, 3) for age in ages]))
     elif broker is not None:
-        await run(load, broker)
+        show(load, await run(load, broker))
     else:
         async with EmbeddedBroker() as own:
-            await run(load, own.bootstrap)
+            show(load, await run(load, own.bootstrap))
 
 
 if __name__ == "__main__":

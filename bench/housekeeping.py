@@ -11,20 +11,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import re
 import statistics
 import subprocess
 import sys
 import time
 import uuid
 from contextlib import AsyncExitStack
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Self
 
 import aiokafka
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
+from bench.figures import Measure
+from bench.processes import ROOT, memory_kb
+from bench.rounds import Contender, Findings, Setting, Values, side_by_side
 from streams.brokers.embedded import EmbeddedBroker
 from streams.settings import Settings, environment
 from topics import codec, names
@@ -35,12 +37,13 @@ from topics.ids import TurnKey
 from topics.names import Names
 from topics.records import ModelFrame, TurnRequest
 
-ROOT = Path(__file__).resolve().parents[1]
 PARTITIONS = 4
 PAGE = 500
 STEPS = 8
 LIMIT_S = 1_800
 CLEANING_S = 90
+GROUP = "housekeeping"
+TURNS, QUICK_TURNS = 4_000, 80
 QUESTION = "Which of my orders from last month are still open, and when will each of them reach me?"
 
 
@@ -130,8 +133,28 @@ async def force_cleaning(connection: Connection, topic_names: Names) -> None:
         await admin.close()
 
 
-async def measure(bootstrap: str, turns: int, *, chars: int, history: bool) -> dict[str, object]:
-    """Run everything, and return the figures."""
+@dataclass(frozen=True, slots=True)
+class Housekeeping:
+    """What a run found: its seconds, memory in kB after so many turns, the journal before and after it was cleaned.
+
+    The journal is its number of records and their bytes.
+    """
+
+    turns: int
+    seconds: float
+    memory: list[tuple[int, int]]
+    dirty: tuple[int, int]
+    clean: tuple[int, int]
+
+    @property
+    def bytes_per_turn(self) -> float:
+        """Memory per finished turn: the slope of the second half of the way."""
+        half = self.memory[STEPS // 2 - 1 :]
+        return statistics.linear_regression([count for count, _ in half], [kb * 1024 for _, kb in half]).slope
+
+
+async def keep_house(bootstrap: str, turns: int, *, chars: int, history: bool, clean_s: float) -> Housekeeping:
+    """Run everything, and return what was found; the log is given up to `clean_s` seconds to be cleaned."""
     connection, topic_names = Connection(bootstrap), Names(f"bench-{uuid.uuid4().hex[:8]}.")
     await TopicAdmin(connection, topic_names).create(PARTITIONS)
     settings = Settings(broker=bootstrap, prefix=topic_names.prefix, log_level="error")
@@ -149,12 +172,13 @@ async def measure(bootstrap: str, turns: int, *, chars: int, history: bool) -> d
                 for first in range(step * turns // STEPS, (step + 1) * turns // STEPS, PAGE):
                     await crowd.run(first, min(PAGE, (step + 1) * turns // STEPS - first))
                 await asyncio.sleep(1.0)
-                memory.append(((step + 1) * turns // STEPS, _rss_kb(process.pid)))
+                memory.append(((step + 1) * turns // STEPS, memory_kb(process.pid)))
             seconds = time.perf_counter() - began
             dirty = await journal_size(connection, topic_names)
-            await force_cleaning(connection, topic_names)
             clean = dirty
-            for _ in range(CLEANING_S // 10):
+            if clean_s:
+                await force_cleaning(connection, topic_names)
+            for _ in range(int(clean_s // 10)):
                 # A segment is closed, and can be cleaned, only when something is written after its time.
                 await crowd.run(turns, PARTITIONS * 3)
                 await asyncio.sleep(10)
@@ -164,13 +188,33 @@ async def measure(bootstrap: str, turns: int, *, chars: int, history: bool) -> d
     finally:
         process.kill()
         process.wait()
-    half = memory[STEPS // 2 - 1 :]
-    slope = statistics.linear_regression([count for count, _ in half], [kb * 1024 for _, kb in half]).slope
+    return Housekeeping(turns, seconds, memory, dirty, clean)
+
+
+async def measure(setting: Setting) -> Findings:
+    """Measure finished turns as one of the groups: what is held of them until the log is cleaned, which takes long."""
+    turns = QUICK_TURNS if setting.quick else TURNS
+
+    async def finished() -> Values:
+        found = await keep_house(setting.bootstrap, turns, chars=400, history=False, clean_s=0)
+        return {
+            Measure("memory per finished turn", "bytes", "less"): found.bytes_per_turn,
+            Measure("journal records per finished turn, not cleaned", "records", "less"): found.dirty[0] / turns,
+            Measure("journal bytes per finished turn, not cleaned", "bytes", "less"): found.dirty[1] / turns,
+        }
+
+    return await side_by_side(GROUP, [Contender(f"turn worker, {turns:,} turns", finished)], setting)
+
+
+async def summary(bootstrap: str, turns: int, *, chars: int, history: bool) -> dict[str, object]:
+    """Run everything, and return the figures in a few words."""
+    found = await keep_house(bootstrap, turns, chars=chars, history=history, clean_s=CLEANING_S)
+    dirty, clean = found.dirty, found.clean
     return {
         "finished_turns": turns,
-        "seconds": round(seconds),
-        "rss_mb": [round(kb / 1024, 1) for _, kb in memory],
-        "rss_bytes_per_finished_turn": round(slope),
+        "seconds": round(found.seconds),
+        "rss_mb": [round(kb / 1024, 1) for _, kb in found.memory],
+        "rss_bytes_per_finished_turn": round(found.bytes_per_turn),
         "journal_per_finished_turn": {
             "records": round(dirty[0] / turns, 2),
             "bytes": round(dirty[1] / turns),
@@ -180,19 +224,14 @@ async def measure(bootstrap: str, turns: int, *, chars: int, history: bool) -> d
     }
 
 
-def _rss_kb(pid: int) -> int:
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
-    return int(found[1]) if found else 0
-
-
 async def _main(arguments: argparse.Namespace) -> None:
     options = {"chars": arguments.chars, "history": arguments.history}
     async with asyncio.timeout(LIMIT_S):
         if arguments.broker:
-            figures = await measure(arguments.broker, arguments.turns, **options)
+            figures = await summary(arguments.broker, arguments.turns, **options)
         else:
             async with EmbeddedBroker() as broker:
-                figures = await measure(broker.bootstrap, arguments.turns, **options)
+                figures = await summary(broker.bootstrap, arguments.turns, **options)
     print(json.dumps(figures, indent=2))
 
 

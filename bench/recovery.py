@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import itertools
 import json
-import os
 import re
 import statistics
 import subprocess
@@ -27,6 +26,9 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 
+from bench.figures import Figure, Measure
+from bench.processes import ROOT, cpu_s
+from bench.rounds import Findings, Setting
 from processors import Deps, load_deps
 from streams.brokers.embedded import EmbeddedBroker
 from streams.journal.claims import Claim
@@ -41,14 +43,20 @@ from topics.connection import Connection
 from topics.content import TextPart
 from topics.ids import TurnKey
 from topics.names import Names
-from topics.records import ModelFrame, TurnRequest
+from topics.records import ModelFrame, Record, TurnRequest
 
-ROOT = Path(__file__).resolve().parents[1]
 PARTITIONS = 4
 LIMIT_S = 110
 QUESTION = "Which of my orders from last month are still open, and when will each of them reach me? " * 6
 TEXT = "Order 4711 left our warehouse on Monday and should be with you by the end of this week. "
 PAGE = 2_000
+GROUP = "recovery"
+#: Measure, the attribute of `Restart` that has it, and what that is multiplied by.
+_MEASURES = (
+    (Measure("time until every partition is restored", "s", "less"), "ready_s", 1.0),
+    (Measure("processor time until then", "s", "less"), "cpu_s", 1.0),
+    (Measure("memory then", "MB", "less"), "rss_kb", 1 / 1024),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +67,15 @@ class Load:
     records: int
 
 
+USUAL, QUICK = Load(10_000, 20), Load(50, 3)
+
+
 class Journaled:
     """The journal that a worker would have written for `load`, partition by partition."""
 
     def __init__(self, load: Load, deps: str | None) -> None:
         self.load = load
-        declared = load_deps(deps) if deps else Deps()
-        if declared.manifest.release_mode not in {"live", "scan"}:
-            raise SystemExit("--deps: scanners only, the bench cannot play a chain that judges prefixes")
-        self._policy = policy(Settings(), declared.manifest)
-        self._open_scanner = declared.scanners()
+        self._deps = deps
 
     def turns(self) -> Iterator[TurnKey]:
         """Yield the turns, each in a thread of its own."""
@@ -77,26 +84,40 @@ class Journaled:
 
     def rows(self, partition: int) -> Iterator[Row]:
         """Yield the rows of one partition, turns interleaved as they are when many models speak at once."""
-        desk = Desk(partition, self._policy, DeskSettings(partitions=PARTITIONS), self._open_scanner)
+        desk = desk_of(self._deps, partition)
         turns = [turn for turn in self.turns() if turn.thread.partition(PARTITIONS) == partition]
         now = time.time()
         for seq in range(-1, self.load.records):
             for offset, turn in enumerate(turns):
-                plan = desk.take([_source(turn, seq, partition, offset)], now)
+                source = request_source(turn, offset) if seq < 0 else frame_source(turn, seq, offset)
+                plan = desk.take([source], now)
                 yield from (Row(str(key), record.n, record.encode()) for key, record in plan.journal)
                 if seq < self.load.records - 1:
                     for out in plan.outgoing:
                         desk.confirmed(out.turn, out.n)
 
 
-def _source(turn: TurnKey, seq: int, partition: int, offset: int) -> Source:
-    ids = turn._asdict()
-    record = (
-        TurnRequest(**ids, message=(TextPart(text=QUESTION),))
-        if seq < 0
-        else ModelFrame(**ids, seq=seq, text=f"{seq}: {TEXT}")
-    )
-    return Source(names.REQUESTS if seq < 0 else names.FRAMES, partition, offset, codec.encode(record), lambda: None)
+def desk_of(deps: str | None, partition: int = 0) -> Desk:
+    """Return a worker's desk for a partition with the chain `deps`, whose members all scan."""
+    declared = load_deps(deps) if deps else Deps()
+    if declared.manifest.release_mode not in {"live", "scan"}:
+        raise SystemExit("--deps: scanners only, the bench cannot play a chain that judges prefixes")
+    settings = DeskSettings(partitions=PARTITIONS)
+    return Desk(partition, policy(Settings(), declared.manifest), settings, declared.scanners())
+
+
+def request_source(turn: TurnKey, offset: int) -> Source:
+    """Return a turn's request as it is read from the broker."""
+    return _source(names.REQUESTS, turn, offset, TurnRequest(**turn._asdict(), message=(TextPart(text=QUESTION),)))
+
+
+def frame_source(turn: TurnKey, seq: int, offset: int) -> Source:
+    """Return a frame of a turn as it is read from the broker."""
+    return _source(names.FRAMES, turn, offset, ModelFrame(**turn._asdict(), seq=seq, text=f"{seq}: {TEXT}"))
+
+
+def _source(topic: names.Topic, turn: TurnKey, offset: int, record: Record) -> Source:
+    return Source(topic, turn.thread.partition(PARTITIONS), offset, codec.encode(record), lambda: None)
 
 
 class _Log:
@@ -169,20 +190,14 @@ async def restart(connection: Connection, topic_names: Names, deps: str | None, 
                     if process.poll() is not None:
                         raise SystemExit(f"the worker ended:\n{_read(log.name)[-3000:]}")
                     await asyncio.sleep(0.02)
-                ready_s, cpu_s = time.perf_counter() - began, _cpu_s(process.pid)
+                ready_s, used_s = time.perf_counter() - began, cpu_s(process.pid)
                 owed_s = await owed - began
             await asyncio.sleep(1.0)
             memory = dict(re.findall(r"(VmRSS|VmHWM):\s+(\d+) kB", _read(f"/proc/{process.pid}/status")))
-            return Restart(ready_s, cpu_s, owed_s, int(memory["VmRSS"]), int(memory["VmHWM"]))
+            return Restart(ready_s, used_s, owed_s, int(memory["VmRSS"]), int(memory["VmHWM"]))
         finally:
             process.kill()
             process.wait()
-
-
-def _cpu_s(pid: int) -> float:
-    """Return the processor time that a process has used, unlike the clock not a matter of what else is running."""
-    user, system = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _read(path: str) -> str:
@@ -203,22 +218,57 @@ async def _owed(connection: Connection, topic_names: Names, turns: int) -> float
     return time.perf_counter()
 
 
-async def measure(bootstrap: str, load: Load, deps: str | None, rounds: int) -> dict[str, object]:
-    """Run everything, and return the figures."""
+@dataclass(frozen=True, slots=True)
+class Restarts:
+    """What was found round by round: restarts on an `empty` journal, and on the `full` one of `size` bytes."""
+
+    size: int
+    empty: list[Restart]
+    full: list[Restart]
+
+
+async def restarts(bootstrap: str, load: Load, deps: str | None, rounds: int) -> Restarts:
+    """Run everything, and return what was found."""
     connection = Connection(bootstrap)
     empty, full = (Names(f"bench-{uuid.uuid4().hex[:8]}.") for _ in range(2))
     for topic_names in (empty, full):
         await TopicAdmin(connection, topic_names).create(PARTITIONS)
     size = await write_journal(connection, full, Journaled(load, deps))
-    found: dict[str, list[Restart]] = {"empty": [], "full": []}
+    found = Restarts(size, [], [])
     for _ in range(rounds):
         # A killed worker is a member of its group until its session is over.
         await asyncio.sleep(Settings().session_timeout_s + 1.0)
-        found["empty"].append(await restart(connection, empty, deps, 0))
-        found["full"].append(await restart(connection, full, deps, load.turns))
+        found.empty.append(await restart(connection, empty, deps, 0))
+        found.full.append(await restart(connection, full, deps, load.turns))
+    return found
+
+
+async def measure(setting: Setting) -> Findings:
+    """Measure restarts as one of the groups."""
+    load = QUICK if setting.quick else USUAL
+    found = await restarts(setting.bootstrap, load, "bench.scanned:deps", setting.rounds)
+    name, base = f"turn worker, journal of {load.turns:,} open turns", "turn worker, empty journal"
+    figures = []
+    for measured, attribute, factor in _MEASURES:
+        for contender, runs in ((base, found.empty), (name, found.full)):
+            values = tuple(getattr(one, attribute) * factor for one in runs)
+            figures.append(Figure(GROUP, measured, contender, values, base))
+    more = [
+        max(full.rss_kb - empty.rss_kb, 0) / load.turns for full, empty in zip(found.full, found.empty, strict=True)
+    ]
+    figures.append(Figure(GROUP, Measure("memory per open turn", "kB", "less"), name, tuple(more)))
+    owed = tuple(one.owed_s for one in found.full)
+    figures.append(Figure(GROUP, Measure("time until the last owed text is out", "s", "less"), name, owed))
+    return Findings(figures)
+
+
+async def summary(bootstrap: str, load: Load, deps: str | None, rounds: int) -> dict[str, object]:
+    """Run everything, and return the figures in a few words."""
+    found = await restarts(bootstrap, load, deps, rounds)
+    size = found.size
     middle = {
         kind: {name: statistics.median(getattr(one, name) for one in runs) for name in Restart.__slots__}
-        for kind, runs in found.items()
+        for kind, runs in (("empty", found.empty), ("full", found.full))
     }
     extra = {name: middle["full"][name] - middle["empty"][name] for name in Restart.__slots__}
     return {
@@ -237,10 +287,10 @@ async def measure(bootstrap: str, load: Load, deps: str | None, rounds: int) -> 
 async def _main(arguments: argparse.Namespace) -> None:
     load = Load(arguments.turns, arguments.records)
     if arguments.broker:
-        figures = await measure(arguments.broker, load, arguments.deps, arguments.rounds)
+        figures = await summary(arguments.broker, load, arguments.deps, arguments.rounds)
     else:
         async with EmbeddedBroker() as broker:
-            figures = await measure(broker.bootstrap, load, arguments.deps, arguments.rounds)
+            figures = await summary(broker.bootstrap, load, arguments.deps, arguments.rounds)
     print(json.dumps(figures, indent=2))
 
 

@@ -1,248 +1,90 @@
-"""Frames per second of one turn worker beside a plain Faust agent that only forwards, and what the journal costs.
+"""Frames per second of one turn worker beside others that take records from one topic and put them on another.
 
-Run it as `python -m bench.throughput [--broker host:port] [--frames N] [--turns N] [--rounds N]`; without a broker it
-starts the embedded one. Each round measures every contender once, one after the other; the table gives medians, and
-ratios to the plain agent of the same round. The load generator runs in this process and is the same for all.
+Run it as `python -m bench.throughput [--broker embedded|apache|host:port] [--rounds N] [--quick]`. Everyone gets the same
+frames, 89 bytes each on the wire, of 200 turns that are interleaved. The clock runs from the first frame sent until the
+last one, or what became of it, is readable. Frames are sent in batches made before, and readers only count: on two cores
+who measures must not be what is measured. The slow ones get fewer frames. Beside the clock stands the processor time that
+the contender's own processes used per frame, which minds no others on the machine.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
-import statistics
-import subprocess
-import sys
 import time
-import uuid
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
-import aiokafka
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from bench import hops, load, workers
+from bench.figures import Measure
+from bench.frames import interleaved, turns
+from bench.hops import Hop
+from bench.processes import cpu_s
+from bench.rounds import Contender, Findings, Run, Setting, Values, side_by_side
+from bench.run import alone
 
-from streams.brokers.embedded import EmbeddedBroker
-from streams.settings import Settings, environment
-from topics import codec
-from topics.admin import TopicAdmin
-from topics.client import TurnClient
-from topics.connection import Connection
-from topics.fold import TurnView, fold
-from topics.ids import TurnKey
-from topics.names import FRAMES, PROMPTS, Names
-from topics.records import ModelFrame
-
-ROOT = Path(__file__).resolve().parents[1]
-PARTITIONS = 4
-TEXT = "word and word again "
-LIMIT_S = 180
-JOURNAL_LENGTHS = (2_000, 20_000, 100_000)
+GROUP = "throughput"
+SPEED = Measure("speed", "frames/s")
+PROCESSOR = Measure("processor time per frame", "us", "less")
+BASE = "stock Faust, table and send"
+TURNS = 200
+#: Frames per turn, for the slow and for the fast: each is to be measured for some seconds.
+FEW, MANY = 50, 200
+QUICK_TURNS, QUICK_FRAMES = 20, 20
+#: What a frame adds when it is one of many, in microseconds of one second.
+_US = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    """`turns` answers of `frames` frames each, interleaved."""
+async def through_hop(hop: Hop, bootstrap: str, count: int, frames: int) -> Values:
+    """Measure a program that forwards frames: `frames` of each of `count` turns."""
+    async with hops.opened(hop, bootstrap) as through:
+        batches = load.Batches(through.producer, interleaved(count, frames))
+        used, began = cpu_s(through.process.pid), time.perf_counter()
+        sending = asyncio.create_task(batches.send(through.source))
+        await load.wait_for(through.reader, batches.frames, through.process)
+        took, used = time.perf_counter() - began, cpu_s(through.process.pid) - used
+        await sending
+        return {SPEED: batches.frames / took, PROCESSOR: used / batches.frames * _US}
 
-    turns: int
-    frames: int
 
-    @property
-    def total(self) -> int:
-        """The number of frames."""
-        return self.turns * self.frames
-
-
-async def plain_agent(bootstrap: str, load: Load) -> float:
-    """Return frames per second of a plain forwarding agent."""
-    source, sink = (f"plain-{uuid.uuid4().hex[:8]}-{name}" for name in ("in", "out"))
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    await admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in (source, sink)])
-    await admin.close()
-    command = [sys.executable, "-m", "bench.plain_agent", bootstrap, source, sink, str(PARTITIONS)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        async with _consumer(bootstrap, sink) as reader, _producer(bootstrap) as producer:
-            await producer.send_and_wait(source, b"probe", key=b"probe")
-            await _count(reader, 1)
-            began = time.perf_counter()
-            sending = asyncio.create_task(_send_frames(producer, source, _turns(load.turns), load.frames))
-            await _count(reader, load.total)
+async def through_worker(bootstrap: str, deps: str | None, count: int, frames: int) -> Values:
+    """Measure a turn worker with a chain, from the first frame to the end of the last turn."""
+    async with workers.worker(bootstrap, deps) as ours, load.producing(bootstrap) as producer:
+        await ours.open_turns(turns(count))
+        batches = load.Batches(producer, interleaved(count, frames))
+        async with load.reading(bootstrap, ours.released) as reader:
+            used, began = cpu_s(ours.process.pid), time.perf_counter()
+            sending = asyncio.create_task(batches.send(ours.frames))
+            await load.wait_for(reader, count, ours.process, lambda record: workers.ends(record.value))
+            took, used = time.perf_counter() - began, cpu_s(ours.process.pid) - used
             await sending
-            return load.total / (time.perf_counter() - began)
-    finally:
-        process.kill()
-        process.wait()
+        return {SPEED: batches.frames / took, PROCESSOR: used / batches.frames * _US}
 
 
-async def turn_worker(bootstrap: str, load: Load, deps: str | None) -> float:
-    """Return frames per second of one turn worker, from the first frame to the last turn's end."""
-    async with _worker(bootstrap, deps) as (names, client):
-        turns = await _open_turns(bootstrap, names, client, load.turns)
-        async with _producer(bootstrap) as producer:
-            began = time.perf_counter()
-            sending = asyncio.create_task(_send_frames(producer, names.topic(FRAMES), turns, load.frames))
-            await _ends(client, turns)
-            await sending
-            return load.total / (time.perf_counter() - began)
+def contenders(setting: Setting) -> list[Contender]:
+    """Return who takes part."""
+    count = QUICK_TURNS if setting.quick else TURNS
+    few, many = (QUICK_FRAMES, QUICK_FRAMES) if setting.quick else (FEW, MANY)
+
+    def hop(which: Hop, frames: int) -> Run:
+        return partial(through_hop, which, setting.bootstrap, count, frames)
+
+    def worker(deps: str | None) -> Run:
+        return partial(through_worker, setting.bootstrap, deps, count, many)
+
+    found = [
+        (BASE, hop(hops.FAUST_TABLE, few), True),
+        ("plain Faust, forwards only", hop(hops.FAUST, few), True),
+        ("bare aiokafka, JSON and a dict", hop(hops.AIOKAFKA, many), False),
+        ("Quix Streams, state per key", hop(hops.QUIX, many), True),
+        ("turn worker, no processors", worker(None), False),
+        ("turn worker, three redactors and journal", worker("bench.scanned:three"), False),
+    ]
+    return [Contender(name, run, base=BASE, peer=peer) for name, run, peer in found]
 
 
-async def journal_cost(bootstrap: str, chars: int, deps: str | None) -> tuple[float, int]:
-    """Return the journal's bytes per byte of one answer of `chars` characters, and its number of records."""
-    async with _worker(bootstrap, deps) as (names, client):
-        turns = await _open_turns(bootstrap, names, client, 1)
-        async with _producer(bootstrap) as producer:
-            await _send_frames(producer, names.topic(FRAMES), turns, chars // len(TEXT), pause_s=0.002)
-            await _ends(client, turns)
-        await asyncio.sleep(1.0)
-        size = records = 0
-        async with _consumer(bootstrap, names.journal("turns")) as reader:
-            while batch := await reader.getmany(timeout_ms=1_000):
-                for some in batch.values():
-                    records += len(some)
-                    size += sum(len(one.key or b"") + len(one.value or b"") for one in some)
-        return size / chars, records
-
-
-# -- the pieces -------------------------------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def _worker(bootstrap: str, deps: str | None) -> AsyncIterator[tuple[Names, TurnClient]]:
-    names = Names(f"bench-{uuid.uuid4().hex[:8]}.")
-    connection = Connection(bootstrap)
-    await TopicAdmin(connection, names).create(PARTITIONS)
-    settings = Settings(broker=bootstrap, prefix=names.prefix, deps=deps, log_level="error")
-    command = [sys.executable, "-m", "turngate", "worker", "--role", "turns"]
-    process = subprocess.Popen(command, env=environment(settings), cwd=ROOT, stdout=subprocess.DEVNULL)
-    try:
-        async with TurnClient(connection, names) as client:
-            yield names, client
-    finally:
-        process.kill()
-        process.wait()
-
-
-async def _open_turns(bootstrap: str, names: Names, client: TurnClient, count: int) -> list[TurnKey]:
-    """Submit turns, and return them once each has its prompt: the worker waits for their frames."""
-    turns = [await client.submit("go", thread_id=turn.thread_id, turn_id=turn.turn_id) for turn in _turns(count)]
-    async with _consumer(bootstrap, names.topic(PROMPTS)) as reader:
-        await _count(reader, count)
-    return turns
-
-
-def _turns(count: int) -> list[TurnKey]:
-    return [TurnKey("default", f"thread-{number}", f"turn-{number}") for number in range(count)]
-
-
-async def _send_frames(
-    producer: aiokafka.AIOKafkaProducer, topic: str, turns: Sequence[TurnKey], frames: int, pause_s: float = 0.0
-) -> None:
-    for seq in range(frames):
-        for turn in turns:
-            frame = ModelFrame(
-                tenant=turn.tenant,
-                thread_id=turn.thread_id,
-                turn_id=turn.turn_id,
-                seq=seq,
-                text=TEXT,
-                finish_reason="stop" if seq == frames - 1 else None,
-            )
-            partition = turn.thread.partition(PARTITIONS)
-            await producer.send(topic, codec.encode(frame), key=turn.thread.encode(), partition=partition)
-        if pause_s:
-            await asyncio.sleep(pause_s)
-    await producer.flush()
-
-
-async def _ends(client: TurnClient, turns: Sequence[TurnKey]) -> None:
-    views = {turn: TurnView(turn) for turn in turns}
-    open_turns = len(views)
-    async for frame in client.follow_all(from_beginning=True):
-        view = views[frame.turn]
-        views[frame.turn] = fold(view, frame)
-        if views[frame.turn].closed and not view.closed:
-            open_turns -= 1
-            if not open_turns:
-                return
-
-
-async def _count(reader: aiokafka.AIOKafkaConsumer, wanted: int) -> None:
-    while wanted > 0:
-        batch = await reader.getmany(timeout_ms=500)
-        wanted -= sum(len(some) for some in batch.values())
-
-
-@asynccontextmanager
-async def _consumer(bootstrap: str, topic: str) -> AsyncIterator[aiokafka.AIOKafkaConsumer]:
-    consumer = aiokafka.AIOKafkaConsumer(
-        topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", fetch_max_wait_ms=50, max_poll_records=5_000
-    )
-    await consumer.start()
-    try:
-        yield consumer
-    finally:
-        await consumer.stop()
-
-
-@asynccontextmanager
-async def _producer(bootstrap: str) -> AsyncIterator[aiokafka.AIOKafkaProducer]:
-    producer = aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=2)
-    await producer.start()
-    try:
-        yield producer
-    finally:
-        await producer.stop()
-
-
-async def measure(bootstrap: str, load: Load, rounds: int) -> dict[str, object]:
-    """Run everything, and return the figures."""
-    contenders = {
-        "plain Faust agent, forwards": lambda: plain_agent(bootstrap, load),
-        "turn worker, no processors": lambda: turn_worker(bootstrap, load, None),
-        "turn worker, redactor, incremental": lambda: turn_worker(bootstrap, load, "examples.redact_emails:deps"),
-    }
-    speeds: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, run in contenders.items():
-            async with asyncio.timeout(LIMIT_S):
-                speeds[name].append(await run())
-    plain, *_ = speeds.values()
-    costs = {chars: await journal_cost(bootstrap, chars, "examples.redact_emails:deps") for chars in JOURNAL_LENGTHS}
-    return {
-        "frames_per_second": {name: round(statistics.median(values)) for name, values in speeds.items()},
-        "ratio_to_plain_agent": {
-            name: round(statistics.median(mine / base for mine, base in zip(values, plain, strict=True)), 2)
-            for name, values in speeds.items()
-        },
-        "journal_bytes_per_answer_byte": {
-            str(chars): {"bytes_per_byte": round(cost, 2), "records": records}
-            for chars, (cost, records) in costs.items()
-        },
-    }
-
-
-async def _main(arguments: argparse.Namespace) -> None:
-    load = Load(arguments.turns, arguments.frames)
-    if arguments.broker:
-        figures = await measure(arguments.broker, load, arguments.rounds)
-    else:
-        async with EmbeddedBroker() as broker:
-            figures = await measure(broker.bootstrap, load, arguments.rounds)
-    print(json.dumps(figures, indent=2))
-
-
-def main() -> None:
-    """Parse the arguments and print the figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--broker", help="host:port; the embedded broker without it")
-    parser.add_argument("--turns", type=int, default=100, help="turns, interleaved")
-    parser.add_argument("--frames", type=int, default=100, help="frames per turn")
-    parser.add_argument("--rounds", type=int, default=3)
-    asyncio.run(_main(parser.parse_args()))
+async def measure(setting: Setting) -> Findings:
+    """Measure every contender, round after round."""
+    return await side_by_side(GROUP, contenders(setting), setting)
 
 
 if __name__ == "__main__":
-    main()
+    alone(GROUP)

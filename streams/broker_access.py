@@ -13,9 +13,12 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from streams.kafka_settings import KafkaSettings
+from streams.key_ring_settings import sealing_of
 from streams.oauth import ClientCredentials, FileTokens
 from streams.settings import EMBEDDED, PREFIX, Settings, SettingsError
 from topics.connection import Connection
+from topics.errors import KeyRingError
+from topics.sealing import Sealing
 
 _FOR_TLS = (
     "kafka_ca_file",
@@ -45,6 +48,7 @@ def connection_of(settings: Settings, bootstrap: str, **options: Any) -> Connect
         SettingsError: what is set for the brokers contradicts itself, lacks a part, or names a file that cannot be used.
     """
     _refuse_ineffective(settings)
+    options.setdefault("sealing", _sealing(settings))
     protocol = settings.kafka_protocol
     if protocol.endswith("SSL"):
         options["ssl_context"] = _tls(settings)
@@ -52,6 +56,18 @@ def connection_of(settings: Settings, bootstrap: str, **options: Any) -> Connect
         options["sasl_mechanism"] = settings.kafka_sasl_mechanism
         options |= _tokens(settings) if settings.kafka_sasl_mechanism == "OAUTHBEARER" else _login(settings)
     return Connection(bootstrap, security_protocol=protocol, **options)
+
+
+def _sealing(settings: Settings) -> Sealing:
+    if settings.key_ring is None:
+        why = f"{_var('key_ring')} names no folder of keys: set it"
+        if settings.key_ring_active is not None or settings.key_ring_use != "require":
+            name = "key_ring_use" if settings.key_ring_active is None else "key_ring_active"
+            raise SettingsError(f"{_var(name)} has no effect, as {why}, or take it away")
+    try:
+        return sealing_of(settings)
+    except KeyRingError as error:
+        raise SettingsError(f"{_var('key_ring')}: {error}") from None
 
 
 def _refuse_ineffective(settings: Settings) -> None:

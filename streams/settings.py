@@ -18,6 +18,7 @@ from pydantic_settings import SettingsError as UnreadableSettingError
 
 from streams import kafka_settings
 from streams.gateway.keys import KeySettings
+from streams.key_ring_settings import KeyRingSettings
 from streams.providers import NAME, ProviderSettings
 from topics.names import DEFAULT_PREFIX, TOPICS
 
@@ -36,7 +37,7 @@ class SettingsError(Exception):
     """A setting is unknown or has a value that cannot be used: the message names it, never its value."""
 
 
-class Settings(BaseSettings, kafka_settings.KafkaSettings):
+class Settings(BaseSettings, KeyRingSettings, kafka_settings.KafkaSettings):
     """Every setting, as `TURNGATE_<NAME>` in the environment or `<name>` in `turngate.toml`; the environment wins.
 
     Times are in seconds, lengths in code points, sizes in bytes.

@@ -18,11 +18,10 @@ from hypothesis import settings
 from tests.brokers.broker import Broker
 from tests.brokers.choice import KINDS, Choice, ChoiceError, choose
 
-pytest_plugins = ("tests.chaos.report",)
+pytest_plugins = ("tests.chaos.report", "tests.lanes")
 
 VARIABLE = "TURNGATE_TEST_BROKERS"
 CHOICE = pytest.StashKey[Choice]()
-TESTS_OF = pytest.StashKey[dict[str, set[str]]]()
 
 # How long an example takes says something about the machine, and nothing about the property.
 settings.register_profile("turngate", deadline=None)
@@ -39,9 +38,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "only_brokers(*names): run this test on these brokers alone")
     # Taken out, not only read: commands under test refuse to start under a TURNGATE_ variable they do not know.
     variable = os.environ.pop(VARIABLE, "")
-    option = config.getoption("--brokers")
+    if config.option.brokers is None:
+        config.option.brokers = variable  # where the suite runs in several processes, they are given the options
     try:
-        config.stash[CHOICE] = choose(variable if option is None else option)
+        config.stash[CHOICE] = choose(config.option.brokers)
     except ChoiceError as error:
         raise pytest.UsageError(str(error)) from error
 
@@ -51,23 +51,15 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return config.stash[CHOICE].header()
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note which tests will run on which broker."""
-    session.config.stash[TESTS_OF] = {
-        name: {item.nodeid for item in session.items if item.get_closest_marker(name) is not None} for name in KINDS
-    }
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say at the end how many tests ran on each broker, and once more which brokers were left out."""
     if config.getoption("collectonly"):
         return
     choice = config.stash[CHOICE]
-    tests_of = config.stash.get(TESTS_OF, {})
     ran = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
     terminalreporter.section("brokers")
     for name in choice.used:
-        count = sum(1 for report in ran if report.when == "call" and report.nodeid in tests_of.get(name, ()))
+        count = sum(1 for report in ran if report.when == "call" and name in report.keywords)
         terminalreporter.line(f"broker {name}: {count} tests ran on it")
     for name, reason in choice.left_out.items():
         terminalreporter.line(f"broker {name}: SKIPPED, {reason}")

@@ -43,7 +43,7 @@ Operation = Literal["Read", "Write", "Create", "Describe", "DescribeConfigs", "A
 Resource = Literal["topic", "group", "cluster"]
 
 #: The writers of the table of topics that each role stands for.
-_WRITES_AS: Mapping[AclRole, tuple[Writer, ...]] = {
+WRITES_AS: Mapping[AclRole, tuple[Writer, ...]] = {
     "turns": ("turn worker", "any worker"),
     "models": ("model runner", "any worker"),
     "tools": ("tool runner", "any worker"),
@@ -120,7 +120,7 @@ def _operations(role: AclRole, topic: Topic, *, replays: bool) -> tuple[Operatio
     replayed = role == "operator" and replays and topic in REPLAYED
     if topic in READS[role] or replayed:
         operations.append("Read")
-    if set(topic.writers) & set(_WRITES_AS[role]) or replayed:
+    if set(topic.writers) & set(WRITES_AS[role]) or replayed:
         operations.append("Write")
     if role == "operator":
         operations += _LAYS_OUT

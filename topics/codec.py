@@ -70,7 +70,7 @@ def decode(raw: bytes | None, shape: TypeAdapter[R]) -> R:
         raise UnreadableRecordError(raw.reason)
     data = parse(raw)
     version = data.get("v", WIRE_VERSION)
-    if version != WIRE_VERSION:
+    if version != WIRE_VERSION or version is True:  # which is equal to 1
         msg = f"the record's version is not known here (this build reads version {WIRE_VERSION}): upgrade it first"
         raise UnsupportedVersionError(msg)
     try:

@@ -19,7 +19,9 @@ from aiokafka.errors import KafkaError, SaslAuthenticationFailed
 from aiokafka.protocol.metadata import MetadataRequest
 
 from topics.errors import AccessDeniedError, BrokerUnreachableError
+from topics.producing import producer_of
 from topics.reading import read_everything
+from topics.sealing import Sealing
 from topics.security import SaslMechanism, SecurityProtocol
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class Connection:
     `bootstrap_servers` is `host:port`, several with commas between. `limit_s` is how long, in seconds, to keep trying
     for a first answer, and how long one request may then take. TLS needs an `ssl_context` that is ready to use; SASL
     needs a mechanism with either a name and password or a token provider (an `aiokafka.abc.AbstractTokenProvider`).
+    `sealing` encrypts what is kept on sensitive topics, if it has keys.
     """
 
     bootstrap_servers: str
@@ -60,6 +63,7 @@ class Connection:
     sasl_username: str | None = field(default=None, repr=False)
     sasl_password: str | None = field(default=None, repr=False)
     sasl_token_provider: Any = field(default=None, repr=False)
+    sealing: Sealing = field(default_factory=Sealing, repr=False, compare=False)
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments that every aiokafka client shares."""
@@ -97,7 +101,7 @@ class Connection:
         Raises:
             BrokerUnreachableError: nobody answered within `limit_s`.
         """
-        producer = AIOKafkaProducer(**self.arguments(), acks="all", **options)
+        producer = producer_of(self.sealing, **self.arguments(), acks="all", **options)
         async with self._opened(producer.start, producer.stop):
             yield producer
 
@@ -105,7 +109,8 @@ class Connection:
     async def consumer(self, **options: Any) -> AsyncIterator[AIOKafkaConsumer]:
         """Yield a started consumer without a group, assigned to nothing yet; `options` are aiokafka's.
 
-        A record that cannot be read has an `Unreadable` value, and those after it come all the same.
+        A record that cannot be read has an `Unreadable` value, and those after it come all the same. One that is sealed
+        with a key that is not here raises `SealedRecordError` where records are asked for.
 
         Where an offset it wants is no longer there it goes on with the oldest record that is.
 
@@ -121,7 +126,7 @@ class Connection:
             **options,
         )
         async with self._opened(consumer.start, consumer.stop):
-            read_everything(consumer)
+            read_everything(consumer, self.sealing)
             yield consumer
 
     def unreachable(self, why: str = "") -> BrokerUnreachableError:

@@ -94,10 +94,8 @@ class Erasing:
         return range(self._partitions)
 
     async def _publish(self, producer: AIOKafkaProducer, wish: Erase) -> None:
-        thread = ThreadKey(wish.tenant, wish.thread_id) if wish.thread_id is not None else None
-        key = thread.encode() if thread is not None else wish.id.encode()
         for partition in self.partitions_of(wish):
-            await producer.send_and_wait(self._topic, codec.encode(wish), key=key, partition=partition)
+            await producer.send_and_wait(self._topic, codec.encode(wish), key=wish.id.encode(), partition=partition)
 
     @staticmethod
     async def _read(consumer: AIOKafkaConsumer, wish: Erase) -> list[Erased]:

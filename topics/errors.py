@@ -7,6 +7,8 @@
     │   └── UnsupportedVersionError a `v` this build does not know
     ├── RecordTooLargeError       a record would exceed what the broker accepts
     ├── TopicLayoutError          topics are missing, or have the wrong partitions or cleanup
+    ├── KeyRingError              the keys that records are sealed with cannot be used
+    ├── SealedRecordError         a record is sealed with a key that this process does not have
     └── BrokerUnreachableError    no broker answered at the address given
         └── AccessDeniedError       one did, and refused this client
 
@@ -42,6 +44,17 @@ class RecordTooLargeError(TopicsError):
 
 class TopicLayoutError(TopicsError):
     """Topics are missing or laid out differently than turngate needs: says which, and the command that mends it."""
+
+
+class KeyRingError(TopicsError):
+    """The keys that records are sealed with cannot be read or used: says which file, never what is in it."""
+
+
+class SealedRecordError(TopicsError):
+    """A record is sealed with a key that this process does not have: says where it is, which key, and what to do.
+
+    Nothing is wrong with the record, so this is no `WireError`: whoever meets it stops before it acknowledges anything.
+    """
 
 
 class BrokerUnreachableError(TopicsError):

@@ -63,15 +63,18 @@ CANCEL_CALL: TypeAdapter[records.CancelCall] = TypeAdapter(records.CancelCall)
 DEAD_LETTER: TypeAdapter[records.DeadLetter] = TypeAdapter(records.DeadLetter)
 
 Writer = Literal["callers", "turn worker", "model runner", "tool runner", "operator", "any worker"]
+#: What the key of a topic's records names: `tenant/thread_id`; a processor, as `kind/name` or with more (`docs/wire.md`);
+#: a worker by its name; the record's own `id`.
+KeyKind = Literal["thread", "processor", "name", "id"]
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
     """One row of the table.
 
-    `shape` checks the topic's records; `per_turn` topics have the pipeline's partition count and are keyed by thread,
-    others have one partition; `retention_s` is in seconds, None where the topic is compacted; a `sensitive` topic holds
-    text that no control has passed, and readers must be denied it.
+    `shape` checks the topic's records; `per_turn` topics have the pipeline's partition count, others have one partition;
+    `retention_s` is in seconds, None where the topic is compacted; a `sensitive` topic holds text that no control has
+    passed, and readers must be denied it; `key` is what its records are keyed by.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Topic:
     retention_s: int | None
     per_turn: bool = True
     sensitive: bool = True
+    key: KeyKind = "thread"
 
     @property
     def cleanup(self) -> Literal["delete", "compact"]:
@@ -97,13 +101,23 @@ RELEASED_FRAMES = Topic("released", RELEASED, ("turn worker",), 7 * DAY_S, sensi
 USAGE = Topic("usage", TypeAdapter(records.UsageRecord), ("turn worker",), 30 * DAY_S, sensitive=False)
 DECISIONS = Topic("decisions", TypeAdapter(records.Decision), ("turn worker",), 400 * DAY_S, sensitive=False)
 DEPLOYMENT: TypeAdapter[records.DeploymentRecord] = TypeAdapter(DeploymentShape)
-DEPLOYMENTS = Topic("deployments", DEPLOYMENT, ("operator",), None, per_turn=False, sensitive=False)
-AUDIT = Topic("audit", TypeAdapter(records.AuditRecord), ("operator",), 400 * DAY_S, per_turn=False, sensitive=False)
+DEPLOYMENTS = Topic("deployments", DEPLOYMENT, ("operator",), None, per_turn=False, sensitive=False, key="processor")
+AUDIT = Topic(
+    "audit",
+    TypeAdapter(records.AuditRecord),
+    ("operator",),
+    400 * DAY_S,
+    per_turn=False,
+    sensitive=False,
+    key="processor",
+)
 ERASURE: TypeAdapter[records.Erase | records.Erased] = TypeAdapter(ErasureShape)
 ERASED: TypeAdapter[records.Erased] = TypeAdapter(records.Erased)
-ERASURES = Topic("erasures", ERASURE, ("operator", "turn worker", "model runner", "tool runner"), 7 * DAY_S)
-WORKERS = Topic("workers", TypeAdapter(records.WorkerStatus), ("any worker",), None, per_turn=False, sensitive=False)
-DEAD_LETTERS = Topic("dead-letters", DEAD_LETTER, ("any worker",), 14 * DAY_S)
+ERASURES = Topic("erasures", ERASURE, ("operator", "turn worker", "model runner", "tool runner"), 7 * DAY_S, key="id")
+WORKERS = Topic(
+    "workers", TypeAdapter(records.WorkerStatus), ("any worker",), None, per_turn=False, sensitive=False, key="name"
+)
+DEAD_LETTERS = Topic("dead-letters", DEAD_LETTER, ("any worker",), 14 * DAY_S, key="id")
 
 TOPICS: tuple[Topic, ...] = (
     REQUESTS,
@@ -122,6 +136,12 @@ TOPICS: tuple[Topic, ...] = (
     DEAD_LETTERS,
 )
 BY_NAME: Mapping[str, Topic] = {topic.name: topic for topic in TOPICS}
+
+#: What the name of a journal's topic ends with.
+JOURNAL_SUFFIX = "-journal-changelog"
+#: What the full names of topics end with, under whatever prefix: of those that anybody may read, and of the others.
+OPEN_NAMES = tuple(topic.name for topic in TOPICS if not topic.sensitive)
+SENSITIVE_NAMES = (*(topic.name for topic in TOPICS if topic.sensitive), JOURNAL_SUFFIX)
 
 #: Roles that keep a journal; each journal is the changelog topic of a Faust table, partitioned like the turn topics.
 JournalRole = Literal["turns", "models", "tools"]
@@ -143,7 +163,7 @@ class Names:
 
     def journal(self, role: JournalRole) -> str:
         """Return the topic that the journal of `role` is kept in: the name Faust gives to the table's changelog."""
-        return f"{self.group(role)}-journal-changelog"
+        return self.group(role) + JOURNAL_SUFFIX
 
     def short(self, full_name: str) -> str:
         """Return the name of a topic without the prefix."""

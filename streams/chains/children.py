@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from processors.manifest import Manifest
 from streams.chains.errors import ChainStartError
@@ -205,3 +205,8 @@ class Child:
             self._loop.remove_reader(connection)
             self._loop.remove_writer(connection)
             connection.close()
+
+
+async def stop_all(children: Iterable[Child]) -> None:
+    """Kill children and wait until they are gone."""
+    await asyncio.gather(*(child.stop() for child in children))

@@ -18,6 +18,7 @@ from streams.cli.commands import (
     follow,
     gate,
     gateway,
+    key_ring,
     keys,
     processors,
     send,
@@ -46,6 +47,7 @@ app.command("up")(up.up)
 app.command("worker")(worker.worker)
 app.command("gateway")(gateway.gateway)
 app.add_typer(keys.app, name="keys")
+app.add_typer(key_ring.app, name="key-ring")
 app.command("send")(send.send)
 app.command("follow")(follow.follow)
 app.add_typer(topics.app, name="topics")

@@ -62,6 +62,7 @@ _STATUS: Final = (
     ("DeclarationError", USAGE),
     ("AdapterMissingError", USAGE),
     ("FrameInputError", USAGE),
+    ("KeyRingError", USAGE),
     ("TopicsError", FAILED),
     ("ChainsError", FAILED),
     ("RuntimeFileError", FAILED),

@@ -16,6 +16,7 @@ from streams.faust_shell.transport import Batch
 from streams.journal.errors import UnreadableGapError
 from streams.journal.replay import Replay
 from streams.ports import Fatal
+from topics.unreadable import Unreadable
 
 
 def _not_yet_told(exc: BaseException) -> None:
@@ -57,6 +58,10 @@ class JournalTable(faust.Table[bytes, bytes]):
                 if record.offset <= self._applied[message.partition]:
                     continue
                 self._applied[message.partition] = record.offset
+                if isinstance(record.value, Unreadable):
+                    place = f"{topic}[{message.partition}] at offset {record.offset}"
+                    self.fatal(UnreadableGapError(f"{place}: {record.value.reason}"))
+                    return
                 try:
                     replay.apply(record.offset, record.key or b"", record.value)
                 except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, Message
 from faust.types.tuples import ConsumerMessage
 
+from topics.producing import producer_of
 from topics.reading import read_everything
 
 #: How long the broker may hold a fetch while it has nothing, in milliseconds. Faust hard-codes 1,500, and a broker that
@@ -25,7 +27,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def on_start(self) -> None:
         """Start the consumer: it is assigned nothing before it reads as it should."""
         await super().on_start()
-        read_everything(self._ensure_consumer())
+        read_everything(self._ensure_consumer(), cast("Any", self.consumer.app).connection.sealing)
 
     def _create_worker_consumer(self, transport: driver.Transport) -> Any:
         consumer = super()._create_worker_consumer(transport)
@@ -154,6 +156,10 @@ class Producer(driver.Producer):
 
     def _settings_extra(self) -> Mapping[str, Any]:
         return {"acks": "all", "enable_idempotence": self.idempotent}
+
+    @property
+    def _producer_type(self) -> Any:
+        return functools.partial(producer_of, cast("Any", self.app).connection.sealing)
 
 
 class IdempotentProducer(Producer):

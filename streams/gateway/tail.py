@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from topics.errors import BrokerUnreachableError
+from topics.errors import BrokerUnreachableError, SealedRecordError
 
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer, ConsumerRecord
@@ -102,6 +102,9 @@ class Tail:
                     await self._read(consumer)
             except (KafkaError, BrokerUnreachableError, OSError) as error:
                 log.warning("%s cannot be read (%s): trying again in %g s", self._topic, type(error).__name__, wait)
+            except SealedRecordError as error:
+                # Readers do without it; that a key is missing must be told.
+                log.error("%s: trying again in %g s", error, wait)  # noqa: TRY400 - the place says nothing
             self.reading = False
             await asyncio.sleep(wait)
             wait = min(2 * wait, _MAX_RETRY_S)

@@ -18,12 +18,12 @@ from streams.models.guarded import GuardedAdapter
 from streams.models.openai import OpenAISettings
 from streams.models.routing import Provider, Router, router_of
 from streams.process import die, run_until_stopped, unique, worker_name
+from streams.roles.beginning import usable_partitions
 from streams.runner.loop import Ports
 from streams.runner.models import ModelRunner
 from streams.settings import Settings, provider_key
 from streams.status import serve_status
 from topics import names
-from topics.admin import TopicAdmin
 from topics.names import Names
 
 #: A turn worker may publish a prompt again for as long as its turn is open, and a little longer.
@@ -44,7 +44,7 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
     router = model_router(settings, metrics)
     try:
         status = serve_status(settings.metrics_port, metrics)
-        partitions = await TopicAdmin(connection, topic_names).require()
+        partitions = await usable_partitions(connection, topic_names, "models")
         idempotent = await takes_idempotent_producers(connection)
         app = JournalApp(
             AppSettings(

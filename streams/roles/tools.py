@@ -11,6 +11,7 @@ from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.metrics import ToolMetrics
 from streams.process import die, run_until_stopped, unique, worker_name
+from streams.roles.beginning import usable_partitions
 from streams.runner.loop import Ports
 from streams.runner.tools import ToolRunner
 from streams.runner.worker import RunnerSettings
@@ -18,7 +19,6 @@ from streams.settings import Settings
 from streams.status import serve_status
 from streams.tools.processes import NoToolsError, ToolProcesses
 from topics import names
-from topics.admin import TopicAdmin
 from topics.names import Names
 
 #: A turn worker may publish a call again for as long as its turn is open, and a little longer.
@@ -47,7 +47,7 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
     )
     await tools.start()
     try:
-        partitions = await TopicAdmin(connection, topic_names).require()
+        partitions = await usable_partitions(connection, topic_names, "tools")
         metrics = ToolMetrics()
         status = serve_status(settings.metrics_port, metrics)
         idempotent = await takes_idempotent_producers(connection)

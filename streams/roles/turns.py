@@ -29,6 +29,7 @@ from streams.gate.policy import Policy
 from streams.metrics import Metrics
 from streams.policies import with_chains
 from streams.process import die, run_until_stopped, unique, worker_name
+from streams.roles.beginning import usable_partitions
 from streams.settings import Settings
 from streams.status import Status, serve_status
 from streams.turns.chain_table import ChainTable, TurnChains
@@ -38,7 +39,6 @@ from streams.turns.meter import UsageMeter
 from streams.turns.threads import ThreadSettings
 from streams.turns.worker import TurnWorker, WorkerSettings
 from topics import names
-from topics.admin import TopicAdmin
 from topics.connection import Connection
 from topics.names import Names
 from topics.records import UsageRecord
@@ -63,7 +63,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
     chains = chain_runner(settings)
     await chains.start()
     try:
-        partitions = await TopicAdmin(connection, topic_names).require()
+        partitions = await usable_partitions(connection, topic_names, "turns")
         metrics = Metrics()
         status = serve_status(settings.metrics_port, metrics)
         async with deployed(settings, chains, connection, topic_names, metrics) as deployer:

@@ -57,10 +57,14 @@ class Eraser:
             reason = f"the erasure is older than {window_s:.0f} s: ask for it again"
             plan.refused.append(Refused(source, "ExpiredRequestError", reason))
             return
+        if (wish.thread_id is None) == (wish.user_id is None):
+            reason = "the erasure names no thread and no user, or both: give either thread_id or user_id"
+            plan.refused.append(Refused(source, "MalformedRecordError", reason))
+            return
         if wish.thread_id is not None:
             right = ThreadKey(wish.tenant, wish.thread_id).partition(desk.settings.partitions)
             if right != source.partition:
-                reason = f"the record belongs in partition {right}: key it by tenant/thread_id and use murmur2"
+                reason = f"the thread belongs in partition {right}: publish what is to be done with it there"
                 plan.refused.append(Refused(source, "WrongPartitionError", reason))
                 return
         if self.erasures.knows(wish.id):

@@ -13,7 +13,6 @@ LONGER = {
     "streams.gate.entries": "everything that a turn's journal can say, in one place",
     "streams.gate.machine": "one file owns every transition of a turn",
     "topics.records": "every record that flows, in one place",
-    "streams.chains.process": "the life of child processes, whose states only make sense together",
 }
 
 

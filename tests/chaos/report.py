@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -49,6 +50,14 @@ class Rows:
     def add(self, row: Row) -> None:
         """Add one."""
         self.all.append(row)
+
+    def take(self, sent: Sequence[Mapping[str, Any]]) -> None:
+        """Add those of another process, as `as_sent` gave them."""
+        self.all.extend(Row(**row) for row in sent)
+
+    def as_sent(self) -> list[dict[str, Any]]:
+        """Return them as plain values, for another process or a file."""
+        return [asdict(row) for row in self.all]
 
     def table(self) -> list[str]:
         """Return the rows as lines of text, columns aligned, with a line of totals."""
@@ -111,12 +120,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in long]
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In one of several processes: hand over what was found here."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["chaos"] = {
+            "rows": session.config.stash[ROWS].as_sent(),
+            "left_out": session.config.stash.get(LEFT_OUT, 0),
+        }
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Where there are several processes: take in what one of them found. One that died has nothing to say."""
+    if found := getattr(node, "workeroutput", {}).get("chaos"):
+        node.config.stash[ROWS].take(found["rows"])
+        node.config.stash[LEFT_OUT] = found["left_out"]
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print the table, and write it where it was asked for."""
     rows = config.stash[ROWS]
     path: Path | None = config.getoption("--chaos-json")
     if path is not None:
-        path.write_text(json.dumps([asdict(row) for row in rows.all], indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(rows.as_sent(), indent=1) + "\n", encoding="utf-8")
     if not rows.all:
         return
     terminalreporter.section("chaos")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -19,8 +20,8 @@ class MissingVariableError(Exception):
     """A variable that must be set is not; the message is the file's own."""
 
 
-def load(variables: Mapping[str, str]) -> dict[str, Any]:
-    """Return the file with `variables` put in.
+def load(variables: Mapping[str, str], file: Path = FILE) -> dict[str, Any]:
+    """Return the file, or another one, with `variables` put in.
 
     Raises:
         MissingVariableError: one that the file insists on is not among them.
@@ -34,7 +35,7 @@ def load(variables: Mapping[str, str]) -> dict[str, Any]:
             raise MissingVariableError(rest)
         return rest or ""
 
-    read: dict[str, Any] = yaml.safe_load(_VARIABLE.sub(put_in, FILE.read_text(encoding="utf-8")))
+    read: dict[str, Any] = yaml.safe_load(_VARIABLE.sub(put_in, file.read_text(encoding="utf-8")))
     return read
 
 

@@ -19,6 +19,7 @@ import jsonschema
 import pytest
 
 from streams.brokers import ports
+from streams.settings import Settings
 from tests.architecture.sources import ROOT
 from tests.brokers.apache import ApacheBroker
 from tests.brokers.broker import Broker
@@ -47,6 +48,18 @@ def test_a_password_for_grafana_must_be_given() -> None:
     """There is none that everybody knows."""
     with pytest.raises(MissingVariableError, match="GRAFANA_PASSWORD"):
         load({})
+
+
+def test_encryption_at_rest_is_a_file_on_top(file: Mapping[str, Any]) -> None:
+    """It gives the keys, read-only, to every process of ours but the one that creates topics, and insists on a folder."""
+    with pytest.raises(MissingVariableError, match="TURNGATE_KEY_RING_FOLDER"):
+        load(NEEDED, ROOT / "docker-compose.at-rest.yml")
+    on_top = load(NEEDED | {"TURNGATE_KEY_RING_FOLDER": "./keys"}, ROOT / "docker-compose.at-rest.yml")
+    assert set(on_top["services"]) == set(OURS) - {"topics"} <= set(file["services"])
+    for service in on_top["services"].values():
+        assert service["volumes"] == ["./keys:/run/key-ring:ro"]
+        assert service["environment"] == {"TURNGATE_KEY_RING": "/run/key-ring", "TURNGATE_KEY_RING_USE": "require"}
+        assert {one.removeprefix("TURNGATE_").lower() for one in service["environment"]} <= set(Settings.model_fields)
 
 
 def test_every_service_has_as_few_rights_as_it_can(file: Mapping[str, Any]) -> None:

@@ -156,6 +156,23 @@ def test_every_setting_is_one_and_is_taken_as_it_is_written(
         assert settings.broker != "embedded"
 
 
+def test_keys_are_mounted_where_records_are_read() -> None:
+    """From a secret that is named: in every role, and not in the job that creates topics."""
+    for name, spec, container in pods(render(values("production"))):
+        found = {one["name"]: one.get("value") for one in container["env"]}
+        volumes = {one["name"]: one for one in spec["volumes"]}
+        if name == "topics":
+            assert "key-ring" not in volumes
+            assert not any("KEY_RING" in one for one in found)
+            continue
+        assert volumes["key-ring"] == {"name": "key-ring", "secret": {"secretName": "turngate-key-ring"}}
+        (mount,) = [one for one in container["volumeMounts"] if one["name"] == "key-ring"]
+        assert (found["TURNGATE_KEY_RING"], mount["readOnly"]) == (mount["mountPath"], True)
+        assert found["TURNGATE_KEY_RING_USE"] == "require"
+    for _, _, container in pods(render(values("minimal"))):
+        assert not any("KEY_RING" in one["name"] for one in container["env"])
+
+
 def test_settings_of_a_role_win_and_lists_are_what_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers, too: Helm has them all as floats."""
     by_name = {name: container for name, _, container in pods(render(values("production")))}
@@ -232,6 +249,7 @@ def test_alerts_and_dashboard_are_the_shipped_ones() -> None:
             "max is below min",
         ),
         ("minimal", {"roles": {"gateway": {"enabled": True}}}, "gateway.keysSecret.name"),
+        ("minimal", {"keyRing": {"use": "perhaps"}}, "keyRing"),
         ("production", {"gateway": {"ingress": {"enabled": True, "host": ""}}}, "gateway.ingress.host"),
         (
             "tokens",

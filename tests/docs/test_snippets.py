@@ -25,7 +25,8 @@ SHELL = shutil.which("bash") or "/bin/sh"
 #: Python that is compiled and not run here: a line of it, and why.
 NOT_RUN_PYTHON = {
     "openai.OpenAI(": "needs a running gateway; tests/streams/cli/test_first_steps.py runs the README's with one",
-    "async with TurnClient(": "needs a running pipeline; tests/streams/cli/test_first_steps.py runs it in one",
+    "async with TurnClient(": "needs a running pipeline; tests/streams/cli/test_first_steps.py and "
+    "tests/integration/test_readers.py run them in one",
     "async def serve(": "needs a running pipeline; tests/docs/test_model_server.py runs it in one",
 }
 #: Commands that are not run here: what they begin with, and why. Those of turngate are parsed all the same.
@@ -34,7 +35,8 @@ NOT_RUN_COMMANDS = {
     "make demo": "builds an environment; tests/streams/cli/test_demo.py runs the demo",
     "make test": "is what runs this",
     "npm install": "fetches a package",
-    "node ask.mjs": "needs kafkajs and a running pipeline; tests/docs/test_reader_js.py runs the fold in it",
+    "node ask.mjs": "needs kafkajs and a running pipeline; tests/integration/test_readers.py runs it in one",
+    "go ": "fetches modules, and needs a running pipeline; tests/integration/test_readers.py runs it in one",
     "docker ": "needs an engine; tests/deploy/test_compose.py runs the commands of its containers",
     "export GRAFANA_PASSWORD": "is for those",
     "turngate keys create me": "writes a file; tests/deploy/test_compose.py makes a key so",
@@ -53,13 +55,14 @@ NOT_RUN_COMMANDS = {
     ),
     "turngate gateway": "runs until it is stopped; tests/integration/test_gateway.py has one",
     "turngate keys": "writes a file; tests/streams/cli/test_gateway_command.py runs it",
+    "turngate key-ring add": "writes a key; tests/streams/cli/test_key_ring_command.py runs it",
     "turngate processors check my_app": "checks an application of the reader's; tests/streams/cli/test_check.py runs it",
     "turngate erase": "needs a running pipeline; tests/integration/test_erasing.py runs it in one",
     "turngate send": "needs a running pipeline; tests/streams/cli/test_up.py runs it",
 }
-#: Languages that are no code of ours to run: pictures, records (see test_wire.py), the reader (see test_reader_js.py),
-#: the settings file (see test_settings_page.py).
-OTHER_LANGUAGES = {"", "json", "js", "toml"}
+#: Languages that are no code of ours to run: pictures, records (see test_wire.py), readers (see test_readers.py here
+#: and in tests/integration), the settings file (see test_settings_page.py).
+OTHER_LANGUAGES = {"", "go", "json", "js", "toml"}
 
 _ELISION = "..."
 _COMMENT = re.compile(r"\s+# .*$")
@@ -123,7 +126,7 @@ def test_python_runs(page: Path) -> None:
         if reason_not_to_run(fence.text, NOT_RUN_PYTHON, at_start=False) is None:
             exec(code, namespace)  # noqa: S102 - our own pages
             ran += 1
-    assert ran or page.name in {"wire.md", "gateway.md"}
+    assert ran or page.name in {"wire.md", "gateway.md", "readers.md"}
 
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -12,12 +13,14 @@ from aiokafka.partitioner import murmur2
 from pydantic import BaseModel
 
 from tests.docs.markdown import ROOT, Fence, code, codes, fences, sections
-from tests.docs.shapes import base_of, models, own_fields
+from tests.docs.regenerate import made
 from topics import codec, names, records
 from topics.errors import WireError
 from topics.layout import wanted_layout
 from topics.names import BY_NAME, TOPICS, Names, Topic
 from topics.records import TERMINAL_KINDS, ErrorName, RejectedFrame, ReleasedRecord
+from topics.reference import base_of
+from topics.schemas import models, records_of
 
 PAGE = ROOT / "docs" / "wire.md"
 SECTIONS = sections(PAGE)
@@ -26,48 +29,20 @@ EXAMPLES = [fence for fence in fences(PAGE) if fence.language == "json"]
 FOUR, TWELVE = 4, 12
 
 
-def classes_in(shape: object) -> list[type[BaseModel]]:
+def classes_on(topic: Topic) -> list[type[BaseModel]]:
     """Return the record classes that a topic's records may have, in their order."""
-    if isinstance(shape, type) and issubclass(shape, BaseModel):
-        return [shape]
-    return [found for argument in get_args(shape) for found in classes_in(argument)]
+    return [MODELS[name] for name in records_of(topic)]
 
 
-def readers_of(topic: Topic) -> str:
-    """Return who may read a topic."""
-    return "workers" if topic.sensitive else "readers"
+@pytest.mark.parametrize("path", sorted(made()), ids=lambda path: path.name)
+def test_what_is_made_from_the_code_is_as_the_code_is(path: Path) -> None:
+    """Tables, schemas and the AsyncAPI document; `make reference` writes them."""
+    assert path.read_text(encoding="utf-8") == made()[path], "run `make reference`"
 
 
-def cleanup_of(topic: Topic) -> str:
-    """Return how a topic is cleaned up."""
-    return "compact" if topic.retention_s is None else f"delete, {topic.retention_s // names.DAY_S} d"
-
-
-def test_the_table_of_topics() -> None:
-    """In order: records, partitions, cleanup, writers and readers of each topic."""
-    table, *_ = SECTIONS["Topics"].tables
-    documented = [
-        (
-            code(row["topic"]),
-            codes(row["record"]),
-            row["partitions"],
-            row["cleanup"],
-            row["who writes"],
-            row["who may read"],
-        )
-        for row in table
-    ]
-    assert documented == [
-        (
-            topic.name,
-            [model.__name__ for model in classes_in(topic.shape._type)],
-            "n" if topic.per_turn else str(names.SINGLE),
-            cleanup_of(topic),
-            ", ".join(topic.writers),
-            readers_of(topic),
-        )
-        for topic in TOPICS
-    ]
+def test_no_schema_is_left_of_a_topic_that_is_gone() -> None:
+    """`make reference` takes it away."""
+    assert {path.name for path in (ROOT / "docs" / "schemas").iterdir()} == {f"{topic.name}.json" for topic in TOPICS}
 
 
 def test_the_journals_are_named() -> None:
@@ -80,15 +55,12 @@ def test_the_journals_are_named() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_each_record_has_its_table(name: str) -> None:
-    """Every field that a model adds to its base: name, type, and default or that it is required; nothing else."""
-    model = MODELS[name]
-    section = SECTIONS[f"`{name}`"]
-    base = base_of(model)
-    prose = " ".join(section.lines).partition("|")[0]
-    assert f"as the fields of `{base.__name__}`, and:" in prose if base else "as the fields of" not in prose
-    rows = section.tables[0]
-    assert [(code(row["field"]), row["type"], row["default"].strip("`")) for row in rows] == own_fields(model)
+def test_each_record_says_which_fields_it_has_beside_its_own(name: str) -> None:
+    """In the words before its table, which are written by hand."""
+    base = base_of(MODELS[name])
+    prose = " ".join(SECTIONS[f"`{name}`"].lines).partition("|")[0]
+    words = prose.replace("as the fields of", "the fields of")
+    assert f"the fields of `{base.__name__}`, and:" in words if base else "the fields of" not in words
 
 
 def test_no_record_is_made_up() -> None:
@@ -99,7 +71,7 @@ def test_no_record_is_made_up() -> None:
 def test_each_record_says_where_it_is() -> None:
     """The section of each topic's record names the topic; frames of `released` have theirs in common."""
     for topic in TOPICS:
-        for model in classes_in(topic.shape._type):
+        for model in classes_on(topic):
             where = ReleasedRecord if issubclass(model, ReleasedRecord) else model
             assert f"On `{topic.name}`" in SECTIONS[f"`{where.__name__}`"].text
 
@@ -107,7 +79,7 @@ def test_each_record_says_where_it_is() -> None:
 def test_the_kinds_of_released_frames() -> None:
     """All kinds, and which of them end a turn."""
     table, *_ = [table for table in SECTIONS["Read an answer"].tables if "kind" in table[0]]
-    kinds = {model.model_fields["kind"].default for model in classes_in(names.RELEASED._type)}
+    kinds = {model.model_fields["kind"].default for model in classes_on(names.RELEASED_FRAMES)}
     assert {code(row["kind"]): row["ends the turn"] for row in table} == {
         kind: "yes" if kind in TERMINAL_KINDS else "no" for kind in kinds
     }

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from aiokafka import TopicPartition
 
+from streams.key_ring_settings import sealing_of
 from streams.settings import Settings, environment
 from topics import codec, names
 from topics.admin import TopicAdmin
@@ -80,9 +81,9 @@ class Pipeline:
     """Topics under a prefix, and the workers of these tests; an async context manager that leaves nothing running."""
 
     def __init__(self, bootstrap: str, prefix: str, directory: Path, deps: str | None = None, **settings: Any) -> None:
-        self.connection = Connection(bootstrap)
         self.names = Names(prefix)
         self.settings = Settings(broker=bootstrap, prefix=prefix, deps=deps, script_enabled=True, **settings)
+        self.connection = Connection(bootstrap, sealing=sealing_of(self.settings))
         self.directory = directory
         self.workers: list[Worker] = []
         self.client = TurnClient(self.connection, self.names)

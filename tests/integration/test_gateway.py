@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import pytest
 from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMessageParam
 
 from streams.brokers import ports
+from tests import fetched
 from tests.docs.markdown import ROOT
 from tests.streams.cli.pipeline import Up, wait_for
 
@@ -211,20 +211,7 @@ def test_langchain_takes_it(base_url: str) -> None:
 @pytest.fixture(scope="module")
 def node_modules() -> Path:
     """Give a directory from which Node finds OpenAI's client; it is fetched once, where that is possible."""
-    npm = shutil.which("npm")
-    if shutil.which("node") is None or npm is None:
-        pytest.skip("there is no node with npm here")
-    where = ROOT / ".cache" / "node"
-    if not (where / "node_modules" / "openai").is_dir():
-        where.mkdir(parents=True, exist_ok=True)
-        command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(where), NODE_CLIENT]
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=120, check=False)
-        except subprocess.TimeoutExpired:
-            pytest.skip("npm cannot fetch the client in time")
-        if done.returncode != 0:
-            pytest.skip("npm cannot fetch the client")
-    return where
+    return fetched.from_npm("npm-openai", NODE_CLIENT)
 
 
 def test_openais_client_for_node_takes_it(base_url: str, node_modules: Path) -> None:

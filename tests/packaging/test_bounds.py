@@ -8,7 +8,7 @@ import tomllib
 from tests.architecture.sources import ROOT
 
 #: Extras that run in production; the others are for working on turngate.
-EXTRAS = ("builtin", "embedded", "gateway", "openai")
+EXTRAS = ("builtin", "embedded", "gateway", "openai", "sealing")
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[\w,]+\])?(>=|==)([\w.]+)(?:,<\d+)?")
 
 

