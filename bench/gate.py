@@ -143,14 +143,18 @@ async def timed(
     """Time every contender that is installed; return those, with their seconds, and by name why the others are absent."""
     ready: list[tuple[Contender, Run]] = []
     absent: dict[str, str] = {}
+    warm = frames_of(prose(min(chars)))
     for contender in taking_part:
         try:
-            ready.append((contender, contender.make()))
+            run = contender.make()
+            await _timed(run, warm)
         except ImportError as error:
             absent[contender.name] = f"not installed: {error.name}"
+        except Exception as error:  # noqa: BLE001 - another version of a peer must not take everybody's figures along
+            absent[contender.name] = f"failed: {type(error).__name__}: {error}"
+        else:
+            ready.append((contender, run))
     texts = {count: frames_of(prose(count)) for count in chars}
-    for _, run in ready:
-        await _timed(run, texts[min(chars)])
     for _ in range(rounds):
         for count, frames in texts.items():
             for contender, run in ready:
@@ -165,14 +169,14 @@ async def measure(chars: Sequence[int], rounds: int, mastra: Path | None) -> tup
     return [await row(contender, run) for contender, run in ready], [f"{name} ({why})" for name, why in absent.items()]
 
 
-async def row(contender: Contender, run: Run) -> dict[str, object]:
-    """Return the figures of a contender that was timed, and of how it lets text flow."""
+async def row(contender: Contender, run: Run, answers: int = SECRETS) -> dict[str, object]:
+    """Return the figures of a contender that was timed, and of how it lets text flow; `answers` have a secret each."""
     seconds = {count: statistics.median(values) for count, values in contender.seconds.items()}
     least, most = min(seconds), max(seconds)
     growth = math.log(seconds[most] / seconds[least]) / math.log(most / least) if most > least else None
     flow = await _watched(run, prose(FLOW_CHARS))
     leaks = 0
-    for answer in secrets(SECRETS):
+    for answer in secrets(answers):
         leaks += answer.leaks_in("".join((await _watched(run, answer.text)).text))
     return {
         "name": contender.name,
@@ -182,7 +186,7 @@ async def row(contender: Contender, run: Run) -> dict[str, object]:
         "first_release_after_chars": flow.first,
         "mean_held_chars": round(flow.held / flow.frames, 1),
         "leaked_answers": leaks,
-        "answers_with_a_secret": SECRETS,
+        "answers_with_a_secret": answers,
         "released_unjudged": contender.unjudged,
     }
 

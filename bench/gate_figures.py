@@ -13,6 +13,7 @@ from bench.rounds import Findings, Setting
 
 GROUP = "gate"
 QUICK_CHARS = (500, 2_000)
+QUICK_SECRETS = 10
 #: What the names of other projects' contenders begin with.
 PEERS = ("NeMo", "LangChain", "LiteLLM", "Mastra")
 #: Where `make bench` installs Mastra's package.
@@ -21,7 +22,7 @@ GROWTH = Measure("growth of the time with the length", "exponent", "less")
 _FLOW = (
     ("first_release_after_chars", Measure("first release", "characters read", "less")),
     ("mean_held_chars", Measure("text held, mean", "characters", "less")),
-    ("leaked_answers", Measure(f"answers with a leak, of {gate.SECRETS} with a secret", "answers", "less")),
+    ("leaked_answers", Measure("answers with a leak, of those with a secret", "%", "less")),
 )
 
 
@@ -37,7 +38,10 @@ async def measure(setting: Setting) -> Findings:
     for one, _ in ready:
         exponents = _exponents(one)
         found.figures += [Figure(GROUP, GROWTH, one.name, exponents)] if exponents else []
-    rows = [await gate.row(contender, run) for contender, run in ready]
+    answers = QUICK_SECRETS if setting.quick else gate.SECRETS
+    rows = [await gate.row(contender, run, answers) for contender, run in ready]
+    for row in rows:
+        row["leaked_answers"] = int(str(row["leaked_answers"])) * 100 / answers
     for name, what in _FLOW:
         numbers = [(str(row["name"]), row[name]) for row in rows]
         # What never happened has no figure.

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from bench import load, workers
 from bench.figures import Figure, Measure
-from bench.frames import Frame, frame_of, interleaved
+from bench.frames import FRAME_BYTES, Frame, frame_of, interleaved
 from bench.gate_texts import prose
 from bench.rounds import Contender, Findings, Setting, Values, side_by_side
 from bench.run import alone
@@ -61,7 +61,7 @@ async def costs(setting: Setting) -> Values:
 def one_answer(number: int, chars: int) -> list[Frame]:
     """Return the frames of one answer of about so many characters, in a thread of its own."""
     turn = TurnKey("default", f"a-{number:03d}", f"u-{number:03d}")
-    words = prose(chars)
+    words = prose(chars + FRAME_BYTES)
     frames: list[Frame] = []
     place = 0
     while place < chars:

@@ -235,9 +235,10 @@ async def restarts(bootstrap: str, load: Load, deps: str | None, rounds: int) ->
         await TopicAdmin(connection, topic_names).create(PARTITIONS)
     size = await write_journal(connection, full, Journaled(load, deps))
     found = Restarts(size, [], [])
-    for _ in range(rounds):
-        # A killed worker is a member of its group until its session is over.
-        await asyncio.sleep(Settings().session_timeout_s + 1.0)
+    for number in range(rounds):
+        if number:
+            # A killed worker is a member of its group until its session is over.
+            await asyncio.sleep(Settings().session_timeout_s + 1.0)
         found.empty.append(await restart(connection, empty, deps, 0))
         found.full.append(await restart(connection, full, deps, load.turns))
     return found

@@ -42,9 +42,11 @@ def shown(page: str) -> str:
 
 
 def why_not(report: Report) -> str | None:
-    """Say why a report is nothing to show: of a quick run, or of some groups only. None where it is."""
+    """Say why a report is nothing to show: a quick run, without peers, or some groups only; None where it is."""
     if "length" in report.settings:
         return "these are the figures of a quick run, which are noise"
+    if "others" in report.settings:
+        return "in these figures other projects were left out"
     missing = [name for name in groups.NAMES if name not in report.groups()]
     return f"these figures lack {', '.join(missing)}" if missing else None
 

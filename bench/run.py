@@ -57,6 +57,7 @@ async def measure(
         seconds[name] = time.perf_counter() - began
     settings = {"broker": which if which in {EMBEDDED, APACHE} else "one that ran already", "rounds": str(rounds)}
     settings |= {"length": "quick"} if quick else {}
+    settings |= {} if peers else {"others": "left out"}
     settings |= {"versions": versions()}
     absent = (*found.absent, *found.failed)
     return Report(at, machine(), settings, tuple(found.figures), absent, seconds), found

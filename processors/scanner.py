@@ -30,21 +30,23 @@ class ScannerChain:
 
     def __init__(self, openers: Sequence[OpenScanner]) -> None:
         self._stages = [open_scanner() for open_scanner in openers]
+        # Looked up once: they are called for every frame.
+        self._feeds = [stage.feed for stage in self._stages]
 
     def feed(self, delta: str) -> str:
         """Take in what the model wrote next; return what the whole chain is certain of and did not return before."""
-        return self._pass_on(delta, self._stages)
+        for feed in self._feeds:
+            if not delta:
+                return ""
+            delta = feed(delta)
+        return delta
 
     def finish(self) -> str:
         """Return the rest of all stages, each one's passed through those behind it."""
         rest = ""
         for position, stage in enumerate(self._stages):
-            rest += self._pass_on(stage.finish(), self._stages[position + 1 :])
+            text = stage.finish()
+            for feed in self._feeds[position + 1 :]:
+                text = feed(text) if text else ""
+            rest += text
         return rest
-
-    def _pass_on(self, text: str, stages: Sequence[Scanner]) -> str:
-        for stage in stages:
-            if not text:
-                return ""
-            text = stage.feed(text)
-        return text

@@ -62,6 +62,13 @@ METRICS: Final[tuple[Metric, ...]] = (
         "records that are on an assigned partition and not read yet, counted every 15 seconds",
         ("topic", "partition"),
     ),
+    Metric(
+        "turngate_void_records_total",
+        "counter",
+        _WORKERS,
+        "journal records that superseded workers (zombies) still wrote and that count for nothing, found by their successor",
+    ),
+    Metric("turngate_dead_letters_total", "counter", _WORKERS, "source records refused, by reason", ("error",)),
     # turn workers
     Metric(
         "turngate_ungated", "gauge", _TURNS, "1 while no output processor is declared, so that answers pass unjudged"
@@ -99,6 +106,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         "text that models wrote and readers have not got, by partition: held by the gate or on its way",
         ("partition",),
     ),
+    Metric(
+        "turngate_held_seconds",
+        "gauge",
+        _TURNS,
+        "how long the turn of a partition that has been held longest has had text that readers have not got, since it last "
+        "released any",
+        ("partition",),
+    ),
     Metric("turngate_released_characters_total", "counter", _TURNS, "text released to readers"),
     Metric("turngate_resets_total", "counter", _TURNS, "times that released text was taken back for a new attempt"),
     Metric(
@@ -126,7 +141,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         _TURNS,
         "frames that changed nothing: repeated, late or of a past attempt",
     ),
-    Metric("turngate_dead_letters_total", "counter", _TURNS, "source records refused, by reason", ("error",)),
     Metric(
         "turngate_waiting_inputs",
         "gauge",
@@ -198,6 +212,15 @@ METRICS: Final[tuple[Metric, ...]] = (
         "1 while a provider is left alone because it is down, until a call that tries it is answered",
         ("provider",),
     ),
+    Metric(
+        "turngate_model_call_seconds",
+        "histogram",
+        _MODELS,
+        "from when a provider is asked to the end of its answer, however it ends",
+        ("provider",),
+        _SLOW,
+    ),
+    Metric("turngate_open_model_calls", "gauge", _MODELS, "calls that a provider has not ended yet", ("provider",)),
     # tool runners
     Metric(
         "turngate_tool_calls_total",
@@ -217,6 +240,21 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric("turngate_open_tool_calls", "gauge", _TOOLS, "tool calls that have no result yet"),
     # gateways
     Metric("turngate_gateway_streams", "gauge", _GATEWAY, "streams that are open"),
+    Metric(
+        "turngate_gateway_requests_total",
+        "counter",
+        _GATEWAY,
+        "requests answered, by the pattern of their path (empty: there is none) and status (0: the client left before)",
+        ("route", "status"),
+    ),
+    Metric(
+        "turngate_gateway_response_seconds",
+        "histogram",
+        _GATEWAY,
+        "from a request to the beginning of its answer, by the pattern of its path",
+        ("route",),
+        _LAG,
+    ),
 )
 
 BY_NAME: Final[Mapping[str, Metric]] = {metric.name: metric for metric in METRICS}

@@ -78,12 +78,31 @@ class WorkerMetrics(RoleMetrics, WorkerObserver):
         self._owned = self.gauge("turngate_owned_partitions")
         self._rebalances = self.counter("turngate_rebalances_total")
         self._lag = self.gauge("turngate_lag_records")
+        self._void = self.counter("turngate_void_records_total")
+        self._void_counted = 0
+        self._void_so_far: Callable[[], int] = int
+        self._refused = self.counter("turngate_dead_letters_total")
 
     def assigned(self, partitions: int) -> None:
         """Count a rebalance."""
         self._rebalances.inc()
         self._owned.set(partitions)
         self._lag.clear()
+
+    def count_void(self, so_far: Callable[[], int]) -> None:
+        """Have what superseded workers wrote counted: `so_far` says how much that is."""
+        self._void_so_far = so_far
+
+    def render(self) -> tuple[str, bytes]:
+        """Return all of them as Prometheus reads them: the content type, and the body."""
+        found = self._void_so_far()
+        self._void.inc(max(0, found - self._void_counted))
+        self._void_counted = max(found, self._void_counted)
+        return super().render()
+
+    def refused(self, error: str) -> None:
+        """Count a source record that was refused."""
+        self._refused.labels(error).inc()
 
     def lag(self, behind: Mapping[tuple[str, int], int]) -> None:
         """Show how far behind the worker is; what it no longer reads is no longer shown."""
@@ -106,6 +125,7 @@ class Metrics(WorkerMetrics, Observer):
         self._refusals = self.counter("turngate_refusals_total")
         self._oldest = self.gauge("turngate_oldest_turn_seconds")
         self._held = self.gauge("turngate_held_characters")
+        self._held_for = self.gauge("turngate_held_seconds")
         self._released_characters = self.counter("turngate_released_characters_total")
         self._resets = self.counter("turngate_resets_total")
         self._first = self.histogram("turngate_first_release_seconds")
@@ -114,7 +134,6 @@ class Metrics(WorkerMetrics, Observer):
         self._tokens = self.counter("turngate_tokens_total")
         self._sources = self.counter("turngate_source_records_total")
         self._dropped = self.counter("turngate_frames_dropped_total")
-        self._refused = self.counter("turngate_dead_letters_total")
         self._skipped = self.counter("turngate_processor_skips_total")
         self._journaled = self.counter("turngate_journal_records_total")
         self._usage_lag = self.histogram("turngate_usage_lag_seconds")
@@ -126,7 +145,7 @@ class Metrics(WorkerMetrics, Observer):
         self._dropped.inc(plan.dropped)
         self._journaled.inc(len(plan.journal))
         for refused in plan.refused:
-            self._refused.labels(refused.error).inc()
+            self.refused(refused.error)
         for outgoing in plan.outgoing:
             for effect in outgoing.effects:
                 self._published(effect.record, terminal=effect.terminal)
@@ -164,14 +183,15 @@ class Metrics(WorkerMetrics, Observer):
         """Note how long a turn's first text took."""
         self._first.observe(seconds)
 
-    def held(self, partition: int, characters: int, oldest_s: float) -> None:
-        """Note what a partition holds back, and how old its oldest turn is."""
+    def held(self, partition: int, characters: int, oldest_s: float, held_s: float) -> None:
+        """Note what a partition holds back and for how long, and how old its oldest turn is."""
         self._held.labels(str(partition)).set(characters)
+        self._held_for.labels(str(partition)).set(held_s)
         self._oldest.labels(str(partition)).set(oldest_s)
 
     def lost(self, partition: int) -> None:
         """Show nothing more of a partition: another worker does."""
-        for gauge in (self._open, self._waiting, self._unpublished, self._held, self._oldest):
+        for gauge in (self._open, self._waiting, self._unpublished, self._held, self._held_for, self._oldest):
             with suppress(KeyError):
                 gauge.remove(str(partition))
 
@@ -207,14 +227,22 @@ class ModelMetrics(WorkerMetrics, ProviderObserver):
         self._turned_away = self.counter("turngate_provider_turned_away_total")
         self._retries_left = self.gauge("turngate_retry_budget")
         self._open = self.gauge("turngate_circuit_open")
+        self._seconds = self.histogram("turngate_model_call_seconds")
+        self._under_way = self.gauge("turngate_open_model_calls")
 
     def called(self, provider: str, *, retry: bool) -> None:
         """Count a call."""
         self._calls.labels(provider, "yes" if retry else "no").inc()
+        self._under_way.labels(provider).inc()
 
     def ended(self, provider: str, outcome: CallOutcome) -> None:
         """Count how a call ended."""
         self._ended.labels(provider, outcome).inc()
+
+    def took(self, provider: str, seconds: float) -> None:
+        """Note how long a call took."""
+        self._seconds.labels(provider).observe(max(0.0, seconds))
+        self._under_way.labels(provider).dec()
 
     def turned_away(self, provider: str, error: str) -> None:
         """Count a call that was not made."""
@@ -250,4 +278,12 @@ class GatewayMetrics(RoleMetrics):
 
     def __init__(self, streams: Callable[[], int]) -> None:
         super().__init__("gateway")
+        self._requests = self.counter("turngate_gateway_requests_total")
+        self._seconds = self.histogram("turngate_gateway_response_seconds")
         self.gauge("turngate_gateway_streams").set_function(lambda: float(streams()))
+
+    def answered(self, route: str, status: int, seconds: float | None) -> None:
+        """Count a request, and note how long the beginning of its answer took, if there was one."""
+        self._requests.labels(route, str(status)).inc()
+        if seconds is not None:
+            self._seconds.labels(route).observe(max(0.0, seconds))

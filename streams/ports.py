@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from topics.trace_context import Headers
+
 
 class Producer(Protocol):
     """Publishes records."""
 
-    async def send(self, topic: str, partition: int | None, key: bytes | None, value: bytes) -> asyncio.Future[int]:
+    async def send(
+        self, topic: str, partition: int | None, key: bytes | None, value: bytes, headers: Headers = ()
+    ) -> asyncio.Future[int]:
         """Hand a record to the broker's client, in order; the future gives its offset once all replicas have it."""
 
 

@@ -181,6 +181,7 @@ class Settings(BaseSettings, KeyRingSettings, kafka_settings.KafkaSettings):
     log_id_salt: SecretStr | None = Field(
         default=None, description="the key of the hashes that stand in logs for ids of threads and turns"
     )
+    traces: bool = Field(default=False, description="trace turns with OpenTelemetry, set up by its own OTEL_ variables")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is logged")
 
     @field_validator("prefix")
@@ -300,6 +301,25 @@ def provider_key(name: str, provider: ProviderSettings) -> str | None:
             f"{PREFIX}PROVIDERS: the key of {name} is to be in the variable that its api_key_env names, and that is not set"
         )
     return key
+
+
+def trace_exporters() -> tuple[str, ...] | None:
+    """Return the names of the exporters that OpenTelemetry's own variables ask for, None if they turn it off.
+
+    `otlp` stands for the one of the protocol that is set. With `OTEL_TRACES_EXPORTER=none` there is none: traces are passed
+    on, and nothing is told of them.
+    """
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return None
+    named = os.environ.get("OTEL_TRACES_EXPORTER") or "otlp"
+    protocol = (
+        os.environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+        or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
+        or "http/protobuf"
+    )
+    otlp = f"otlp_proto_{protocol.strip().partition('/')[0]}"
+    names = [name.strip() for name in named.split(",") if name.strip() not in ("", "none")]
+    return tuple(otlp if name == "otlp" else name for name in names)
 
 
 def runtime_dir() -> Path | None:

@@ -12,6 +12,7 @@ from topics import codec, names
 from topics.ids import TurnKey
 from topics.names import Names, Topic
 from topics.records import DeadLetter
+from topics.trace_context import Headers
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 class Source:
     """One record read from `topic`, as it was on the wire. Calling `ack` lets its offset be committed.
 
-    `written_at` is the record's timestamp in epoch seconds, None where it has none.
+    `written_at` is the record's timestamp in epoch seconds, None where it has none; `headers` are its headers.
     """
 
     topic: Topic
@@ -29,6 +30,7 @@ class Source:
     value: bytes | None
     ack: Callable[[], object] = field(repr=False, compare=False)
     written_at: float | None = None
+    headers: Headers = ()
 
     @property
     def size(self) -> int:

@@ -50,14 +50,26 @@ _KEYS: Mapping[KeyKind, Schema] = {
     "name": {"type": "string", "description": "the worker's name"},
     "id": {"type": "string", "description": "the record's `id`; of a dead letter what was refused"},
 }
+#: What records about turns carry where turns are traced, and what a caller who traces puts on requests.
+_HEADERS: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "traceparent": {"type": "string", "description": "the trace, as W3C's Trace Context has it"},
+        "tracestate": {"type": "string", "description": "what tracing systems tell each other beside that"},
+    },
+}
 #: What a record of the topic is told by, where it is about one turn.
 _CORRELATION: Final = {"description": "The turn, in its thread.", "location": "$message.payload#/turn_id"}
 
+_CLOSED: Final = (
+    "It holds what no control has passed: readers must be denied it. Where the operator encrypts at rest, the payload is "
+    "what a value says once it is opened."
+)
 _INTRODUCTION: Final = """\
 The topics of a turngate pipeline. Names begin with a prefix, `turngate.` unless the operator chose another.
 
 Topics are at least once: a record may come again with the same bytes. Fields that you do not know are to be ignored.
-`requests` and every topic about turns have the same number of partitions. Records have no headers that anybody reads.
+`requests` and every topic about turns have the same number of partitions. No header is needed; a trace may have some.
 The workers' journals are nobody else's business and not described here. What the records mean together, and how released
 frames are read, is written down in turngate's `docs/wire.md`."""
 
@@ -86,7 +98,7 @@ def _channel(topic: Topic, names: Names) -> Schema:
         for key, value in layout.configs.items()
     }
     partitions = {} if topic.per_turn else {"partitions": SINGLE}
-    closed = " It holds what no control has passed: readers must be denied it." if topic.sensitive else ""
+    closed = f" {_CLOSED}" if topic.sensitive else ""
     return {
         "address": f"{{prefix}}{topic.name}",
         "title": topic.name,
@@ -104,12 +116,14 @@ def _channel(topic: Topic, names: Names) -> Schema:
 def _message(name: str, topic: Topic) -> Schema:
     schema = definitions()[name]
     of_a_turn = {"correlationId": _CORRELATION} if "turn_id" in schema.get("required", ()) else {}
+    traced = {"headers": _HEADERS} if topic.key == "thread" else {}
     summary, _, _ = str(schema["description"]).partition("\n\n")
     return {
         "name": name,
         "title": name,
         "summary": summary,
         "contentType": "application/json",
+        **traced,
         "payload": {"$ref": f"#/components/schemas/{name}"},
         **of_a_turn,
         "bindings": {"kafka": {"key": _KEYS[topic.key], "bindingVersion": _KAFKA}},

@@ -16,9 +16,10 @@ import asyncio
 import logging
 import uuid
 from collections import OrderedDict
+from collections.abc import Callable, MutableMapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
@@ -31,6 +32,7 @@ from topics.fold import TurnView, fold
 from topics.ids import TurnKey
 from topics.names import RELEASED, RELEASED_FRAMES, REQUESTS, Names
 from topics.records import CancelTurn, ReleasedFrame, TurnRequest
+from topics.trace_context import headers_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
@@ -44,6 +46,9 @@ logger = logging.getLogger(__name__)
 REMEMBERED_TURNS = 10_000
 _POLL_MS = 200
 
+#: Puts the trace context of its caller into a mapping.
+Inject: TypeAlias = Callable[[MutableMapping[str, str]], object]
+
 
 class ContradictedTextError(TopicsError):
     """Released frames disagree about a turn's text: a fault of whoever wrote them; show none of it."""
@@ -54,14 +59,18 @@ class TurnClient:
 
     `connection` is a `Connection`, or `host:port` for one without security. Entering raises `BrokerUnreachableError`
     when no broker answers, and `TopicLayoutError` when the pipeline's topics are missing or wrong. A client that is only
-    allowed to see `released` can follow and not submit.
+    allowed to see `released` can follow and not submit. `inject` says which trace a turn belongs to: given an empty
+    mapping when one is submitted, it puts `traceparent` there, as OpenTelemetry's `propagate.inject` does.
     """
 
-    def __init__(self, connection: Connection | str, names: Names | None = None) -> None:
+    def __init__(
+        self, connection: Connection | str, names: Names | None = None, *, inject: Inject | None = None
+    ) -> None:
         self._connection = Connection(connection) if isinstance(connection, str) else connection
         self._names = names or Names()
         self._requests = self._names.topic(REQUESTS)
         self._released = self._names.topic(RELEASED_FRAMES)
+        self._inject = inject
         self._stack = AsyncExitStack()
         self._may_submit = False
         self._started: tuple[AIOKafkaProducer, AIOKafkaConsumer, int] | None = None
@@ -267,9 +276,13 @@ class TurnClient:
                 "`turngate topics create`, or ask for permission to write to it."
             )
         value = codec.encode(record)
+        carrier: dict[str, str] = {}
+        if self._inject is not None:
+            self._inject(carrier)
+        headers = list(headers_in(carrier)) or None
         try:
             await producer.send_and_wait(
-                self._requests, value, key=turn.thread.encode(), partition=self._partition(turn)
+                self._requests, value, key=turn.thread.encode(), partition=self._partition(turn), headers=headers
             )
         except MessageSizeTooLargeError as error:
             raise RecordTooLargeError(

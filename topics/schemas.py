@@ -15,7 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from topics import content, records
 from topics.meanings import meanings
-from topics.names import TOPICS, Topic
+from topics.names import DAY_S, TOPICS, Topic
 from topics.records import WIRE_VERSION
 
 if TYPE_CHECKING:
@@ -87,7 +87,11 @@ def record_schema(name: str) -> Schema:
 def topic_schema(topic: Topic) -> Schema:
     """Return the schema of all that may be a record's value on `topic`, as a document of its own."""
     shape, _ = _shapes()
-    return _document(topic.name, f"Records on {topic.name}", shape[topic.name])
+    kept = "the last of each key is kept" if topic.retention_s is None else f"kept for {topic.retention_s // DAY_S} d"
+    about = (
+        f"Values of records on `{topic.name}`. Keyed by {topic.key}, {kept}, written by: {', '.join(topic.writers)}."
+    )
+    return _document(topic.name, f"Records on {topic.name}", {"description": about, **shape[topic.name]})
 
 
 def bundle() -> Schema:

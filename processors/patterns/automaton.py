@@ -42,6 +42,21 @@ class Step(NamedTuple):
     starts: tuple[int, ...]
 
 
+class Move(NamedTuple):
+    """What a step makes of a text in which nothing is found, as far as the piece alone tells.
+
+    It leads `to` a configuration, whose moves are `moves`. With a `head`, what was held goes out and the head behind it, and
+    the `rest` is held, in which the groups began at `starts`. Without one (None), all that was held still is, and the piece
+    behind it; `starts` is then as in the step.
+    """
+
+    to: Configuration
+    moves: dict[str, Move]
+    head: str | None
+    rest: str
+    starts: tuple[int, ...]
+
+
 @dataclass(eq=False, slots=True)
 class Configuration:
     """What the text read so far could become: the positions that may follow, by the places where such a match began.
@@ -54,6 +69,22 @@ class Configuration:
     begin: frozenset[int]
     matched: bool
     steps: dict[str, Step] = field(default_factory=dict)
+    moves: dict[str, Move] = field(default_factory=dict)
+
+
+def move_of(step: Step, piece: str) -> Move | None:
+    """Return the move that reading `piece` is; None if that takes to know more than the piece."""
+    to, starts = step
+    if not starts:
+        return Move(to, to.moves, piece, "", ())
+    first = starts[0]
+    if first > 0:
+        # A later group is the first one now: it began somewhere in what is held.
+        return None
+    if first == 0:
+        return Move(to, to.moves, None, "", starts)
+    place = ~first
+    return Move(to, to.moves, piece[:place], piece[place:], tuple(~start - place for start in starts))
 
 
 @dataclass(slots=True)
@@ -116,6 +147,7 @@ class Automaton:
         if self.remembered >= _MOST_STEPS:
             for known in list(self._known.values()):
                 known.steps.clear()
+                known.moves.clear()
             self._known.clear()
             self._kinds.clear()
             self.remembered = 0

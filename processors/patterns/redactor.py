@@ -12,7 +12,7 @@ from processors.declare import Incremental
 from processors.patterns.arguments import redact_arguments
 from processors.patterns.automaton import Automaton, TooManyPositionsError
 from processors.patterns.fingerprint import fingerprint
-from processors.patterns.folding import Folded, Unmasked, context, fold
+from processors.patterns.folding import Folded, Unmasked, fold
 from processors.patterns.following import Following
 from processors.patterns.glance import Glance
 from processors.patterns.ours import is_ours
@@ -26,11 +26,6 @@ from topics.content import ToolCall
 #: any length costs what it is long, and not its square.
 _PATIENT_FROM = 2_048
 _GROWTH = 8
-#: So many characters before what is unsettled are kept, as neighbours of what may be found there: a finder may look back
-#: no further.
-CONTEXT = 8
-#: So many may be kept: they are done away with together.
-_MOST_CONTEXT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +64,13 @@ class Rules:
 
     def __init__(self, rules: Sequence[Rule], *, folds: bool) -> None:
         self._rules = rules
-        self._folds = folds
+        self.folds = folds
         self._finders = [rule.finder for rule in rules]
         self._glance = Glance(self._finders)
 
     def settle(self, text: str, start: int, *, ended: bool) -> tuple[list[Found], int]:
         """Return what is found in `text` from `start` on, and up to where it is settled (`processors.patterns.settle`)."""
-        view = fold(text) if self._folds else Folded(text)
+        view = fold(text) if self.folds else Folded(text)
         end = self._glance.settled_to(text, start, ended=ended)
         if end is not None and view.places is not None:
             folded_end = self._glance.settled_to(view.text, view.forth(start), ended=ended)
@@ -104,13 +99,9 @@ class Rules:
         except TooManyPositionsError:
             return None
 
-    def follow(self) -> Following | None:
-        """Return what follows a growing text with the automaton, if there is one."""
-        return Following(self.automaton, ascii_only=self._folds) if self.automaton is not None else None
-
     def passes(self, text: str) -> bool:
         """Return whether nothing that is found begins in `text`, whatever stands before and behind it."""
-        return (text.isascii() or not self._folds) and self._glance.passes(text)
+        return (text.isascii() or not self.folds) and self._glance.passes(text)
 
     def _found(self, text: str, one: Finding, *, folded: bool) -> Found:
         found = text[one.start : one.end]
@@ -140,56 +131,36 @@ class Placeholders:
         return self._template.format(label=f"{label}_{self._numbers[key]}")
 
 
-class RedactingScanner:
+class RedactingScanner(Following):
     """Reads one answer; `changes` counts what it replaced so far."""
 
     def __init__(self, rules: Rules, placeholders: Placeholders) -> None:
+        super().__init__(rules.automaton, ascii_only=rules.folds)
         self._rules = rules
         self._placeholders = placeholders
-        self._following = rules.follow()
-        #: What may still change, in the pieces it arrived in, and its neighbours before it.
-        self._held: list[str] = []
-        self._length = 0
-        self._before = ""
         self._looked_at = 0
         self.changes = 0
-
-    def feed(self, delta: str) -> str:
-        """Take in what follows; return what is now certain."""
-        if self._following is not None:
-            settled = self._following.read(self._before, self._held, self._length, delta)
-        else:
-            settled = len(delta) if not self._length and self._rules.passes(delta) else None
-        self._held.append(delta)
-        self._length += len(delta)
-        if settled is not None:
-            return self._let_go(settled) if settled else ""
-        if self._length > _PATIENT_FROM and self._length < self._looked_at + self._looked_at // _GROWTH:
-            return ""
-        return self._read(ended=False)
 
     def finish(self) -> str:
         """Return the rest."""
         return self._read(ended=True)
 
-    def _let_go(self, settled: int) -> str:
-        """Return the first `settled` characters of what is held, which is what it was."""
-        text = "".join(self._held)
-        out, rest = text[:settled], text[settled:]
-        self._keep(out, rest)
-        return out
-
-    def _keep(self, before: str, rest: str) -> None:
-        """Hold the `rest`; keep of what went `before` it, raw, as much as neighbours may be asked for."""
-        self._held = [rest] if rest else []
-        self._length = len(rest)
-        before = self._before + before
-        self._before = before if len(before) <= _MOST_CONTEXT else context(before, len(before), CONTEXT)
+    def _feed(self, delta: str) -> str:
+        if self._rules.automaton is not None:
+            settled = self._follow(delta)
+        else:
+            settled = len(delta) if not self._length and self._rules.passes(delta) else None
+        self._take(delta)
+        if settled is not None:
+            return self._let_go(settled)
+        if self._length > _PATIENT_FROM and self._length < self._looked_at + self._looked_at // _GROWTH:
+            return ""
+        return self._read(ended=False)
 
     def _read(self, *, ended: bool) -> str:
-        held = "".join(self._held)
-        start = len(self._before)
-        text = self._before + held
+        before = self._before()
+        start = len(before)
+        text = before + self._all_held()
         findings, end = self._rules.settle(text, start, ended=ended)
         out: list[str] = []
         place = start

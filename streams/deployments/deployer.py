@@ -47,13 +47,13 @@ class Installer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What a worker says of itself: the fields of `WorkerStatus` that deployments are about."""
+    """What a worker says of itself: the fields of `WorkerStatus` that deployments are about; runners have none to say."""
 
-    active: tuple[str, ...]
-    available: tuple[str, ...]
-    chain: str
-    offset: int
-    refused: str | None
+    active: tuple[str, ...] = ()
+    available: tuple[str, ...] = ()
+    chain: str = ""
+    offset: int = -1
+    refused: str | None = None
 
 
 class Deployer:

@@ -21,14 +21,21 @@ from topics.snapshots import to_the_end
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The board as it is, and the workers that are alive."""
+    """The board as it is, and the workers of all roles that are alive."""
 
     board: Board
     workers: tuple[WorkerStatus, ...]
 
+    @property
+    def turn_workers(self) -> tuple[WorkerStatus, ...]:
+        """Those who run processors."""
+        return tuple(one for one in self.workers if one.role == "turns")
+
     def converged(self, worker: WorkerStatus) -> bool:
-        """Tell whether a worker runs what is deployed, and the same as the others."""
-        chains = {one.chain for one in self.workers}
+        """Tell whether a worker runs what is deployed, and the same as the others; who runs no processors always does."""
+        if worker.role != "turns":
+            return True
+        chains = {one.chain for one in self.turn_workers}
         return worker.refused is None and worker.offset >= self.board.offset and len(chains) == 1
 
 

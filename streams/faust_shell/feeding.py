@@ -76,7 +76,9 @@ def _agent(
                     ack = event.ack if record is batch.records[-1] else _not_yet
                     # Kafka's word for no timestamp is -1.
                     written_at = record.timestamp / 1000.0 if record.timestamp >= 0 else None
-                    await worker.deliver(Source(topic, record.partition, record.offset, record.value, ack, written_at))
+                    await worker.deliver(
+                        Source(topic, record.partition, record.offset, record.value, ack, written_at, record.headers)
+                    )
         except asyncio.CancelledError:
             raise
         except Exception as exc:  # noqa: BLE001 - Faust would restart the agent, one record further on

@@ -13,6 +13,7 @@ from aiokafka.errors import UnknownError
 
 from streams.journal.writer import JournalLog
 from topics.connection import Connection
+from topics.trace_context import Headers
 
 _READ_TIMEOUT_S = 15.0
 
@@ -39,10 +40,12 @@ class FaustProducer:
         self._app = app
 
     async def send(
-        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None
+        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> asyncio.Future[int]:
         """Hand a record to the producer; the future gives its offset once the broker has acknowledged it."""
-        metadata: Any = await self._app.producer.send(topic, key, value, partition, None, None)
+        metadata: Any = await self._app.producer.send(
+            topic, key, value, partition, None, list(headers) if headers else None
+        )
         offset: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         metadata.add_done_callback(lambda done: _pass_on(done, offset))
         return offset

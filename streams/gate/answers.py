@@ -25,6 +25,20 @@ def collect(answer: Answer, entry: entries.Llm) -> Answer:
     return answer.with_(**changes)
 
 
+def with_text(answer: Answer, entry: entries.Llm) -> Answer:
+    """Return what `collect` does, where no frame waits and `entry` brings text alone (`entries.brings_text_alone`)."""
+    said = entry.__dict__
+    text = answer.text.append(said["text"])
+    live, out = said["live"], said["release"]
+    if live is not None:
+        start = answer.released.length
+        released, verbatim = answer.released.append(text.tail(start)[: live - start]), answer.verbatim
+    else:
+        released, verbatim = answer.released.append(out), answer.verbatim and not out
+    seq = said["seq"]
+    return answer.with_(text=text, half=None, next_seq=seq, finish_reason=None, released=released, verbatim=verbatim)
+
+
 def _brought(answer: Answer, entry: entries.Llm) -> dict[str, Any]:
     """Return what the frames in `entry` change; most bring text and nothing else."""
     ended = entry.finish_reason is not None

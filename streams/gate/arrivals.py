@@ -18,6 +18,31 @@ from topics.graphemes import safe_length
 from topics.trusted import like
 
 
+def grown(turn: Turn, event: events.Frames, policy: Policy, scan: AnswerScan | None) -> Sequence[entries.Llm]:
+    """Return what `arrived` does where frames bring what nearly all do: text that follows what is there, and nothing else.
+
+    No entries if it cannot tell at once. This is done for every frame, so nothing is made twice here.
+    """
+    step, attempt, answer = turn.step, turn.attempt, turn.answer
+    text = frames.text_alone(answer, event.frames, step=step, attempt=attempt, max_bytes=policy.max_record_bytes)
+    if text is None or answer.refusal or answer.tool_calls:
+        return ()
+    if answer.text.length + len(text) > policy.max_answer_chars:
+        return ()
+    seq = answer.next_seq + len(event.frames)
+    final = turn.request.delivery == "final"
+    if policy.mode == "live":
+        if final or not answer.verbatim:
+            return ()
+        return (entries.of_text(step, attempt, seq, text, live=_live_to(answer, text, ended=False)),)
+    if scan is None or final:
+        return (entries.of_text(step, attempt, seq, text),)
+    release = scan.release(answer, text)
+    if _fit(text, release, policy):
+        return (entries.of_text(step, attempt, seq, text, release=release),)
+    return (entries.of_text(step, attempt, seq, text), *releases(turn, release, policy))
+
+
 def arrived(
     turn: Turn, event: events.Frames, now: float, policy: Policy, scan: AnswerScan | None
 ) -> Sequence[AnyEntry]:
@@ -30,8 +55,6 @@ def arrived(
     if arrival.error is not None:
         return (*arrival.entries, attempt_failed(turn, arrival.error, now, policy))
     answer = turn.answer
-    if len(arrival.entries) == 1 and _is_text(entry := arrival.entries[0]) and _has_room(answer, entry, policy):
-        return _gated(turn, answer, entry, policy, scan)
     made: list[AnyEntry] = []
     for entry in arrival.entries:
         for gated in _gated(turn, answer, entry, policy, scan):
@@ -45,15 +68,6 @@ def arrived(
     return made
 
 
-def _is_text(entry: entries.Llm) -> bool:
-    """Return whether an entry brings text and nothing else, as nearly all do."""
-    return not (entry.early or entry.tool_calls or entry.refusal) and entry.finish_reason is None
-
-
-def _has_room(answer: Answer, entry: entries.Llm, policy: Policy) -> bool:
-    return len(answer.text) + len(entry.text) <= policy.max_answer_chars and excess(answer, policy) is None
-
-
 def _gated(
     turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy, scan: AnswerScan | None
 ) -> Sequence[entries.Llm]:
@@ -63,9 +77,14 @@ def _gated(
     if scan is None or entry.seq is None or turn.request.delivery == "final":
         return (entry,)
     release = scan.release(answer, entry.text)
-    if not release or len(entry.text) + len(release) <= policy.max_record_bytes // MAX_JSON_BYTES_PER_CHAR:
+    if _fit(entry.text, release, policy):
         return (like(entry, release=release) if release else entry,)
     return (entry, *releases(turn, release, policy))
+
+
+def _fit(text: str, release: str, policy: Policy) -> bool:
+    """Return whether a release surely fits into the record of the text that it follows from."""
+    return not release or len(text) + len(release) <= policy.max_record_bytes // MAX_JSON_BYTES_PER_CHAR
 
 
 def releases(turn: Turn, text: str, policy: Policy) -> list[entries.Llm]:
@@ -82,10 +101,7 @@ def _live(turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy) -> Seq
     if turn.request.delivery == "final" and not answer.released and answer.verbatim:
         return (like(entry, settled=ended),)
     if answer.verbatim:
-        start = len(answer.released)
-        waiting = answer.text.tail(start) + entry.text
-        live = start + safe_length(waiting, len(waiting), ended=ended)
-        return (like(entry, live=live, settled=ended),)
+        return (like(entry, live=_live_to(answer, entry.text, ended=ended), settled=ended),)
     # A chain that is gone has let out text of its own; what follows it is spelt out, in records of its own.
     tail = releasable(str(answer.text.append(entry.text)), str(answer.released), 0, ended=ended)
     if tail is None or not (tail or ended):
@@ -93,3 +109,10 @@ def _live(turn: Turn, answer: Answer, entry: entries.Llm, policy: Policy) -> Seq
     spelt = releases(turn, tail, policy)
     spelt[-1] = like(spelt[-1], settled=ended)
     return (entry, *spelt)
+
+
+def _live_to(answer: Answer, text: str, *, ended: bool) -> int:
+    """Return how much of the answer may be out once `text` follows it, where no chain is declared."""
+    start = len(answer.released)
+    waiting = answer.text.tail(start) + text
+    return start + safe_length(waiting, len(waiting), ended=ended)

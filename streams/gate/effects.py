@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -21,7 +20,7 @@ from streams.gate.costs import added
 from streams.gate.decisions import decision_of
 from streams.gate.prompts import prompt_of
 from streams.gate.records import JournalRecord
-from streams.gate.release import pieces
+from streams.gate.release import MAX_JSON_BYTES_PER_CHAR, pieces
 from streams.gate.state import Phase, Turn
 from streams.gate.usage import CallEnd, known_or_estimated, of_call, of_processors
 from topics import names
@@ -43,16 +42,16 @@ from topics.records import (
     ToolCallRequest,
 )
 from topics.records import Phase as PhaseName
-from topics.trusted import like
+from topics.trusted import made
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 
-#: What every text frame is made like: most records publish one.
-_TEXT = TextFrame(thread_id="thread", turn_id="turn", text="")
+#: What every text frame is made from: most records publish one.
+_TEXT = TextFrame(thread_id="thread", turn_id="turn", text="").__dict__
+_TEXT_SAYS = set(TextFrame.model_fields) - {"v", "kind"}
 
 
-@dataclass(frozen=True, slots=True)
-class Publish:
+class Publish(NamedTuple):
     """One record to publish on `topic`, in the turn's partition, under the thread's key."""
 
     topic: Topic
@@ -69,7 +68,36 @@ def effects_of(before: Turn, record: JournalRecord, max_bytes: int) -> tuple[Pub
 
     `max_bytes` bounds one published text; a longer one goes out in several frames.
     """
+    entry = record.entry
+    if entries.brings_text_alone(entry):
+        # Nearly every record, and nothing but text comes of it.
+        text = _newly_released(before, entry) if before.request.delivery == "stream" else ""
+        if not text:
+            return ()
+        if MAX_JSON_BYTES_PER_CHAR * len(text) + 2 <= max_bytes:
+            return (Publish(names.RELEASED_FRAMES, _text_frame(before, text, before.released_offset)),)
     return tuple(_Effects(before, record, max_bytes))
+
+
+def _newly_released(before: Turn, entry: entries.Llm) -> str:
+    if entry.live is None:
+        return entry.release
+    start = before.released_offset
+    return before.answer.text.append(entry.text).tail(start)[: entry.live - start]
+
+
+def _text_frame(turn: Turn, text: str, offset: int) -> TextFrame:
+    """Return a frame of text, for which nothing needs to be checked."""
+    request = turn.request
+    fields = _TEXT.copy()
+    fields["tenant"] = request.tenant
+    fields["thread_id"] = request.thread_id
+    fields["turn_id"] = request.turn_id
+    fields["step"] = turn.step
+    fields["attempt"] = turn.attempt
+    fields["offset"] = offset
+    fields["text"] = text
+    return made(TextFrame, fields, _TEXT_SAYS)
 
 
 class _Effects:
@@ -150,7 +178,7 @@ class _Effects:
     # -- the model's answer -------------------------------------------------------------------------------------------
 
     def _llm(self, entry: entries.Llm) -> Iterator[Publish]:
-        yield from self._text(self._newly_released(entry))
+        yield from self._text(_newly_released(self.turn, entry))
         if entry.rejected is not None:
             yield from self._decisions("output", entry.reports)
             yield from self._call_ends("rejected")
@@ -159,12 +187,6 @@ class _Effects:
             yield from self._attempt_failed(entry.failed)
         elif entry.settled:
             yield from self._step_settled()
-
-    def _newly_released(self, entry: entries.Llm) -> str:
-        if entry.live is None:
-            return entry.release
-        start = self.turn.released_offset
-        return self.turn.answer.text.append(entry.text).tail(start)[: entry.live - start]
 
     def _attempt_failed(self, failure: entries.CallFailure) -> Iterator[Publish]:
         yield self._usage_record("failed", estimated=True)
@@ -290,7 +312,7 @@ class _Effects:
 
     def _frames(self, text: str, offset: int) -> Iterator[Publish]:
         for piece in pieces(text, self.max_bytes):
-            yield self._released(like(_TEXT, **{**self._ids(), "offset": offset}, text=piece))
+            yield self._released(_text_frame(self.turn, piece, offset))
             offset += len(piece)
 
     def _decisions(self, phase: PhaseName | None, reports: Iterable[Report]) -> Iterator[Publish]:

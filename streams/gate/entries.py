@@ -7,13 +7,14 @@ streamed answer writes one such entry per batch of frames. Whoever changes a sha
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from processors.outcomes import Report
 from topics.content import Part, Prompt, ToolCall, ToolDefinition, Usage
 from topics.records import ErrorName, ModelFrame, Phase, ToolCallDelta, TurnRequest
+from topics.trusted import made
 
 
 class Entry(BaseModel):
@@ -59,15 +60,18 @@ class StepEntry(Entry):
 class Accepted(Entry):
     """The turn exists. `order` is its request's offset, which orders the turns of a thread; `deadline_at` is absolute.
 
-    `readable` is False for the stand-in of a request that could not be read; the next entry fails its turn.
+    `readable` is False for the stand-in of a request that could not be read; the next entry fails its turn. `trace` is the
+    trace context that the request came with (`topics.trace_context`), where turns are traced.
     """
 
     name = "accepted"
+    fields_since: ClassVar[dict[str, int]] = {"trace": 3}
     request: TurnRequest
     partition: int
     order: int
     deadline_at: float
     readable: bool = True
+    trace: str | None = None
 
 
 class Persona(BaseModel):
@@ -212,6 +216,31 @@ class Llm(StepEntry):
         failed = self.failed
         later = failed is not None and (failed.retry_at is not None or failed.fallback is not None)
         return 2 if later or self.calls or self.spends else self.since
+
+
+#: What an entry says of frames that brought text and nothing else, and what it says of all else.
+_OF_TEXT = {"step", "attempt", "seq", "text", "live", "release"}
+_NOTHING_ELSE = Llm().__dict__
+
+
+def of_text(step: int, attempt: int, seq: int, text: str, live: int | None = None, release: str = "") -> Llm:
+    """Return the entry of frames that brought text and nothing else, up to `seq`: nearly all entries are one."""
+    fields = _NOTHING_ELSE.copy()
+    fields["step"] = step
+    fields["attempt"] = attempt
+    fields["seq"] = seq
+    fields["text"] = text
+    fields["live"] = live
+    fields["release"] = release
+    return made(Llm, fields, _OF_TEXT)
+
+
+def brings_text_alone(entry: AnyEntry) -> TypeGuard[Llm]:
+    """Return whether an entry was made by `of_text`, so that no other field of it needs a look.
+
+    It is not said of others, such as those read from a journal, which may be the same: they are taken the long way.
+    """
+    return entry.__pydantic_fields_set__ is _OF_TEXT
 
 
 class Retried(StepEntry):

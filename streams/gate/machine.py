@@ -40,7 +40,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streams.gate import arrivals, attempts, entries, events, judgements, limits, steps
-from streams.gate.answers import collect, release
+from streams.gate.answers import collect, release, with_text
 from streams.gate.entries import AnyEntry
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
@@ -55,12 +55,24 @@ from topics.records import TurnRequest
 
 
 def accept(
-    request: TurnRequest, *, partition: int, order: int, now: float, policy: Policy, readable: bool = True
+    request: TurnRequest,
+    *,
+    partition: int,
+    order: int,
+    now: float,
+    policy: Policy,
+    readable: bool = True,
+    trace: str | None = None,
 ) -> entries.Accepted:
     """Return the entry that begins a turn; `order` is the request's offset."""
     allowed = min(request.deadline_s or policy.turn_timeout_s, policy.turn_timeout_s)
     return entries.Accepted(
-        request=request, partition=partition, order=order, deadline_at=now + allowed, readable=readable
+        request=request,
+        partition=partition,
+        order=order,
+        deadline_at=now + allowed,
+        readable=readable,
+        trace=trace,
     )
 
 
@@ -80,6 +92,7 @@ def begin(record: JournalRecord) -> Turn:
         accepted_at=record.at,
         deadline_at=entry.deadline_at,
         readable=entry.readable,
+        trace=entry.trace,
         message=entry.request.message,
         progress_at=record.at,
         n=record.n + 1,
@@ -103,6 +116,11 @@ def decide(
     `scan` follows the turn's answer where the policy's mode is `scan`. `afford` says whether there are tokens left in the
     budgets that the turn draws on.
     """
+    if isinstance(event, events.Frames) and turn.phase is Phase.MODEL:
+        # Nearly every event: an answer grows. That begins no step and spends nothing, so the rest has no say in it.
+        grown = arrivals.grown(turn, event, policy, scan)
+        if grown:
+            return grown
     made = _decide(turn, event, now, policy, scan, afford=afford)
     if any(_may_begin_step(entry) for entry in made):
         after = turn
@@ -263,8 +281,12 @@ def evolve(turn: Turn, record: JournalRecord) -> Turn:  # noqa: C901, PLR0911, P
     if record.n != turn.n:
         raise ValueError(f"journal record {record.n} where {turn.n} is next")
     confirmed = max(turn.confirmed, record.confirmed)
-    turn = turn.with_(n=record.n + 1, confirmed=confirmed)
     entry = record.entry
+    if entries.brings_text_alone(entry) and not turn.answer.early:
+        # What `_evolve_llm` comes to for nearly every record, in one copy of the state.
+        answer = with_text(turn.answer, entry)
+        return turn.with_(n=record.n + 1, confirmed=confirmed, answer=answer, progress_at=record.at)
+    turn = turn.with_(n=record.n + 1, confirmed=confirmed)
     match entry:
         case entries.Started():
             return _begin_with(turn.with_(begun=True, started=entry, progress_at=record.at, prompt=None), Phase.QUEUED)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from streams.gate.entries import SHAPES, Accepted, AnyEntry, Started
+from streams.gate.entries import SHAPES, Accepted, AnyEntry, Llm, Started, brings_text_alone
 from topics import codec
 from topics.errors import WireError
 
 #: The newest version of the entries' shapes. A record says the oldest version that can express it, so that workers which
 #: know no newer one go on reading the journal of a pipeline that uses nothing new. A worker that reads a newer version
 #: than it knows stops: going on would skip what the record says.
-JOURNAL_VERSION = 2
+JOURNAL_VERSION = 3
 
 
 class JournalError(Exception):
@@ -25,8 +24,7 @@ class NewerJournalError(JournalError):
     """The journal was written by a newer turngate: start that version again, or a newer one."""
 
 
-@dataclass(frozen=True, slots=True)
-class JournalRecord:
+class JournalRecord(NamedTuple):
     """Record number `n` of a turn, written at `at` (epoch seconds).
 
     `confirmed` is the number of the last record whose effects were known to be published by then, -1 for none.
@@ -39,8 +37,11 @@ class JournalRecord:
 
     def encode(self) -> bytes:
         """Return the record's value as JSON. `n` is not in it: it is part of the key."""
-        data = {"v": self.entry.version, "k": self.entry.checkpoint, "at": self.at, "c": self.confirmed}
-        if fields := _fields(self.entry):
+        entry = self.entry
+        if brings_text_alone(entry):
+            return _text_record(self.at, self.confirmed, entry)
+        data = {"v": entry.version, "k": entry.checkpoint, "at": self.at, "c": self.confirmed}
+        if fields := _fields(entry):
             data["d"] = fields
         return codec.dump(data)
 
@@ -62,6 +63,20 @@ class JournalRecord:
             return cls(n, data["at"], data["c"], _entry(data["k"], data.get("d", {})))
         except (KeyError, TypeError, ValueError, ValidationError, WireError) as exc:
             raise JournalError(f"journal record {n} cannot be read ({type(exc).__name__})") from None
+
+
+def _text_record(at: float, confirmed: int, entry: Llm) -> bytes:
+    """Return what `JournalRecord.encode` does, for the entry that nearly all records have: no other field needs a look."""
+    said = entry.__dict__
+    fields = {"a": said["attempt"]} if said["attempt"] else {}
+    fields["q"] = said["seq"]
+    if said["text"]:
+        fields["t"] = said["text"]
+    if said["live"] is not None:
+        fields["l"] = said["live"]
+    if said["release"]:
+        fields["r"] = said["release"]
+    return codec.dump({"v": Llm.since, "k": f"{Llm.name}:{said['step']}", "at": at, "c": confirmed, "d": fields})
 
 
 def _fields(entry: AnyEntry) -> dict[str, Any]:

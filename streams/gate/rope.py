@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+_new = object.__new__
+
 
 class Rope:
     """An immutable text kept as the pieces it arrived in, so that appending costs the piece and not the whole.
 
     Versions of a growing text share one list of pieces; each sees the first `_count` of them. The newest version
-    extends the shared list, an older one too if by the same piece; by another it copies. Lengths are in code points.
+    extends the shared list, an older one too if by the same piece; by another it copies. Lengths are in code points;
+    `length` is that of the text.
     """
 
-    __slots__ = ("_count", "_length", "_pieces")
+    __slots__ = ("_count", "_pieces", "length")
 
     def __init__(self, text: str = "") -> None:
         self._pieces = [text] if text else []
         self._count = len(self._pieces)
-        self._length = len(text)
+        self.length = len(text)
 
     def __len__(self) -> int:
-        return self._length
+        return self.length
 
     def __str__(self) -> str:
         if self._count > 1:
@@ -37,7 +40,7 @@ class Rope:
         return hash(str(self))
 
     def __repr__(self) -> str:
-        return f"<Rope of {self._length} characters>"
+        return f"<Rope of {self.length} characters>"
 
     def append(self, piece: str) -> Rope:
         """Return this text followed by `piece`."""
@@ -49,13 +52,15 @@ class Rope:
         elif pieces[count] != piece:
             pieces = [*pieces[:count], piece]
         # Not by `__init__`: this is done for every frame, more than once.
-        grown = Rope.__new__(Rope)
-        grown._pieces, grown._count, grown._length = pieces, count + 1, self._length + len(piece)  # noqa: SLF001 - a Rope
+        grown = _new(Rope)
+        grown._pieces = pieces  # noqa: SLF001 - a Rope
+        grown._count = count + 1  # noqa: SLF001 - as above
+        grown.length = self.length + len(piece)
         return grown
 
     def tail(self, start: int) -> str:
         """Return the text from code point `start` on, at the cost of what is returned."""
-        wanted = self._length - start
+        wanted = self.length - start
         if wanted <= 0:
             return ""
         index = self._count - 1

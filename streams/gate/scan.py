@@ -40,12 +40,13 @@ class AnswerScan:
 
         A scanner that breaks is silent from then on: whether its processor is broken is for the whole answer to show.
         """
-        out = len(answer.released)
-        if self._read != len(answer.text) or out < self._gone:
+        out = answer.released.length
+        read = answer.text.length
+        if self._read != read or out < self._gone:
             self._begin(answer)
         self._feed(text)
-        self._read = len(answer.text) + len(text)
-        if self._silent or not self._agrees():
+        self._read = read + len(text)
+        if self._silent or (self._out and not self._agrees()):
             return ""
         waiting = self._certain = self._certain[out - self._gone :]
         self._gone = out
@@ -61,11 +62,10 @@ class AnswerScan:
 
     def _agrees(self) -> bool:
         """Return whether what was out when the scanner was made is confirmed by it; silent for good if it is denied."""
-        if self._out:
-            if self._certain.startswith(self._out):
-                self._out = ""
-            else:
-                self._silent = not self._out.startswith(self._certain)
+        if self._certain.startswith(self._out):
+            self._out = ""
+        else:
+            self._silent = not self._out.startswith(self._certain)
         return not self._out
 
     def _feed(self, text: str) -> None:
@@ -79,6 +79,6 @@ class AnswerScan:
             self._silent = True
             return
         if isinstance(certain, str):
-            self._certain += str(well_formed(certain))
+            self._certain += certain if certain.isascii() else str(well_formed(certain))
         else:
             self._silent = True

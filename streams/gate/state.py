@@ -56,9 +56,14 @@ class Copied:
         fields = self.__dict__ | changes
         if len(fields) != len(self.__dict__):
             raise TypeError(f"no fields of {type(self).__name__}: {', '.join(changes.keys() - self.__dict__.keys())}")
-        copy = object.__new__(type(self))
-        object.__setattr__(copy, "__dict__", fields)
+        copy = _new(type(self))
+        _set_fields(copy, fields)
         return copy
+
+
+_new = object.__new__
+#: Sets an instance's `__dict__`, without the ways around: this is done for every frame, more than once.
+_set_fields = Copied.__dict__["__dict__"].__set__
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,7 @@ class Turn(Copied):
     """Everything about one turn that its journal, and that of its thread before it, says.
 
     `n` is the number of its next record, `confirmed` that of the last one whose effects are known to be published.
+    `trace` is the trace context that its request came with, for whoever traces turns.
     `begun` says that its thread was free for it, `started` is what was pinned then, or since then because the pinned chains
     are gone, which `chain_changed` says. `history` what the model is told of
     the thread before this turn, `recent` when its user's turns before it were, as far as that is known (epoch seconds).
@@ -134,6 +140,7 @@ class Turn(Copied):
     accepted_at: float
     deadline_at: float
     readable: bool = True
+    trace: str | None = None
     begun: bool = False
     chain_changed: bool = False
     started: Started = field(default_factory=Started)

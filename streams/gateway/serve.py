@@ -19,6 +19,7 @@ from streams.chains import ProcessChainRunner
 from streams.gateway.app import application
 from streams.gateway.auth import LOOPBACK
 from streams.gateway.context import Gateway, Options
+from streams.gateway.counting import CountedRequests
 from streams.gateway.hub import Bounds, Hub
 from streams.gateway.keys import Keys, KeysError
 from streams.gateway.limits import Limits
@@ -29,7 +30,9 @@ from streams.gateway.watching import watching
 from streams.metrics import GatewayMetrics
 from streams.settings import Settings, SettingsError
 from streams.status import serve_status
-from topics.client import TurnClient
+from streams.tracing.http import TracedRequests, inject
+from streams.tracing.start import tracing
+from topics.client import Inject, TurnClient
 from topics.names import Names
 
 log = logging.getLogger(__name__)
@@ -115,9 +118,13 @@ async def declared(settings: Settings) -> Manifest:
 
 @contextlib.asynccontextmanager
 async def gateway(
-    settings: Settings, bootstrap: str, drop: Callable[[object], None], manifest: Manifest | None = None
+    settings: Settings,
+    bootstrap: str,
+    drop: Callable[[object], None],
+    manifest: Manifest | None = None,
+    submitting: Inject | None = None,
 ) -> AsyncIterator[Gateway]:
-    """Yield the parts of a gateway, running.
+    """Yield the parts of a gateway, running; `submitting` says which trace its turns belong to.
 
     Raises:
         SettingsError: see `check`.
@@ -152,7 +159,7 @@ async def gateway(
         ended=meter.ended,
     )
     async with (
-        TurnClient(connection, names) as client,
+        TurnClient(connection, names, inject=submitting) as client,
         Hub(connection, names, client.partitions, bounds, seen=traces.take_released) as hub,
         watching(connection, names, client.partitions, traces),
     ):
@@ -172,9 +179,14 @@ async def run(settings: Settings, bootstrap: str, told: asyncio.Event) -> None:
     server = _Server(
         uvicorn.Config(_not_yet, **_CONFIG, limit_concurrency=settings.gateway_max_streams + _SPARE_CONNECTIONS)
     )
-    async with gateway(settings, bootstrap, server.drop, manifest) as parts:
-        server.config.app = application(parts)
-        status = serve_status(settings.metrics_port, GatewayMetrics(lambda: parts.limits.open_streams))
+    async with (
+        tracing(settings, "gateway") as spans,
+        gateway(settings, bootstrap, server.drop, manifest, inject if spans is not None else None) as parts,
+    ):
+        metrics = GatewayMetrics(lambda: parts.limits.open_streams)
+        app = CountedRequests(application(parts), metrics, time.monotonic)
+        server.config.app = app if spans is None else TracedRequests(app, spans, time.time)
+        status = serve_status(settings.metrics_port, metrics)
         status.ready_when(
             lambda: (
                 None

@@ -56,10 +56,17 @@ class JournalOwner(Generic[L]):
         self._replays = replays
         self._unique = unique
         self._journals: dict[int, JournalWriter] = {}
+        self._void = 0
         self.loops: dict[int, L] = {}
+
+    @property
+    def void(self) -> int:
+        """How many journal records of superseded workers were found so far."""
+        return self._void + sum(journal.void for journal in self._journals.values())
 
     async def lose(self) -> None:
         """Stop all work."""
+        self._void = self.void
         loops, self.loops, self._journals = self.loops, {}, {}
         for loop in loops.values():
             await loop.stop()
@@ -84,6 +91,7 @@ class JournalOwner(Generic[L]):
             replay = replays.pop(partition)
             for value in replay.claim_values:
                 Claim.decode(value).expect(self._claim.partitions, self._logs.topic)
+            self._void += len(replay.void)
             await journal.clear(replay.litter(journal.own_claim))
             self.loops[partition] = await self._open(partition, journal, replay)
 

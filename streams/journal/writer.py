@@ -44,6 +44,8 @@ class JournalWriter:
     """
 
     def __init__(self, log: JournalLog, *, epoch: int, own_claim: bytes, place: str) -> None:
+        #: How many rows of superseded workers were found between this one's own.
+        self.void = 0
         self._log = log
         self._next = epoch + 1
         self._place = place
@@ -93,6 +95,7 @@ class JournalWriter:
                 raise SupersededError(f"{where}: the claim at {found} is newer than this worker's at {self.epoch}")
             if value is not None and not is_claim(key) and _epoch(key, where) > self.epoch:
                 raise SupersededError(f"{where}: the row at {found} has a newer epoch than {self.epoch}")
+            self.void += value is not None and not is_claim(key) and _epoch(key, where) < self.epoch
 
 
 def _epoch(key: bytes, where: str) -> int:

@@ -44,6 +44,9 @@ class ProviderObserver:
     def ended(self, provider: str, outcome: Outcome) -> None:
         """A call that was made has ended."""
 
+    def took(self, provider: str, seconds: float) -> None:
+        """A call that was made is over, `seconds` after it was."""
+
     def turned_away(self, provider: str, error: str) -> None:
         """A call failed at once, without being made; `error` is why."""
 
@@ -102,7 +105,7 @@ class ProviderGuard:
         self._asked.ask(call, self.name)
         self._observer.called(self.name, retry=retry)
         self._tell(now)
-        return GuardedCall(self, ticket)
+        return GuardedCall(self, ticket, now)
 
     def heard(self, ticket: int, delta: Delta, now: float) -> Outcome | None:
         """Take in what a call yielded, and return how the call has ended, if it has."""
@@ -129,6 +132,10 @@ class ProviderGuard:
         self._breaker.given_up(ticket, now)
         self._ended("given_up", now)
 
+    def over(self, seconds: float) -> None:
+        """Take in that a call is over, `seconds` after it was made."""
+        self._observer.took(self.name, seconds)
+
     def _ended(self, outcome: Outcome, now: float) -> None:
         self._observer.ended(self.name, outcome)
         self._tell(now)
@@ -144,9 +151,10 @@ class ProviderGuard:
 class GuardedCall:
     """A call that was let through, until it has ended."""
 
-    def __init__(self, guard: ProviderGuard, ticket: int) -> None:
+    def __init__(self, guard: ProviderGuard, ticket: int, began: float) -> None:
         self._guard = guard
         self._ticket = ticket
+        self._began = began
         self._ended = False
 
     def heard(self, delta: Delta, now: float) -> None:
@@ -158,6 +166,7 @@ class GuardedCall:
         if not self._ended:
             self._ended = True
             self._guard.given_up(self._ticket, now)
+        self._guard.over(now - self._began)
 
 
 _Refusal: TypeAlias = ProviderPausedError | CircuitOpenError | RetryBudgetExhaustedError

@@ -74,17 +74,32 @@ class Router:
         """Return the adapter that answers `request`."""
         if _is_scripted(request):
             return self._script
+        model, adapter, _ = self._serving(request)
+        return adapter if model is None or adapter is self._server else _Asking(model, adapter)
+
+    def asked(self, request: PromptRequest) -> tuple[str, str | None]:
+        """Return who answers `request`, and which model is asked for, if any: what traces say.
+
+        A provider is called what the settings call it, the server that answers the rest after the API that it speaks.
+        """
+        if _is_scripted(request):
+            return SCRIPT_MODEL, SCRIPT_MODEL
+        model, adapter, name = self._serving(request)
+        return ("openai" if adapter is self._server else name), model
+
+    def _serving(self, request: PromptRequest) -> tuple[str | None, ModelAdapter, str]:
+        """Return the model that is asked for, as its provider calls it, and the provider: its adapter and its name."""
         model = request.model or self._default_model
         if model is None:
-            return self._server
+            return None, self._server, DEFAULT_PROVIDER
         name, _, rest = model.partition("/")
         for provider, adapter in self._providers:
             if provider.name == name and provider.serves(rest):
-                return _Asking(rest, adapter)
+                return rest, adapter, name
         for provider, adapter in self._providers:
             if provider.serves(model):
-                return _Asking(model, adapter)
-        return self._server
+                return model, adapter, provider.name
+        return model, self._server, DEFAULT_PROVIDER
 
     async def close(self) -> None:
         """Close all adapters."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streams.broker_access import connection_of
+from streams.deployments.deployer import Running
+from streams.deployments.reporter import Reporter
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
@@ -23,6 +25,9 @@ from streams.runner.loop import Ports
 from streams.runner.models import ModelRunner
 from streams.settings import Settings, provider_key
 from streams.status import serve_status
+from streams.tracing.calls import ModelCallTracing
+from streams.tracing.spans import Spans
+from streams.tracing.start import tracing
 from topics import names
 from topics.names import Names
 
@@ -36,9 +41,15 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
     Raises:
         AdapterMissingError: a model server is configured and the `openai` extra is not installed.
         SettingsError: a provider's key is not where it is said to be, or the port for metrics cannot be had.
+        TracingError: traces are wanted and cannot be sent.
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
     """
+    async with tracing(settings, "models") as spans:
+        await _run(settings, bootstrap, spans)
+
+
+async def _run(settings: Settings, bootstrap: str, spans: Spans | None) -> None:
     connection, topic_names = connection_of(settings, bootstrap), Names(settings.prefix)
     metrics = ModelMetrics()
     router = model_router(settings, metrics)
@@ -57,9 +68,10 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
                 settings.static_member,
             )
         )
+        tracer = ModelCallTracing(spans, time.time, router.asked) if spans is not None else None
         runner = ModelRunner(
             router.adapter_for,
-            Ports(app.sender, topic_names, worker_name(), time.time, die),
+            Ports(app.sender, topic_names, worker_name(), time.time, die, tracer, metrics.refused),
             app.logs,
             partitions=partitions,
             max_calls=settings.max_calls,
@@ -69,8 +81,12 @@ async def run_model_runner(settings: Settings, bootstrap: str) -> None:
         )
         app.belong_to(runner.partitions, die)
         feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS, names.ERASURES], observer=metrics)
+        metrics.count_void(lambda: runner.partitions.void)
         status.ready_when(app.unready)
-        await run_until_stopped(app, runner.partitions.lose)
+        reporter = Reporter(connection, topic_names, worker_name(), "models", time.time)
+        reporter.changed(Running())
+        async with reporter.reporting():
+            await run_until_stopped(app, runner.partitions.lose)
     finally:
         await router.close()
 

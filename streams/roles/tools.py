@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 
 from streams.broker_access import connection_of
+from streams.deployments.deployer import Running
+from streams.deployments.reporter import Reporter
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.feeding import feed
 from streams.faust_shell.kafka import takes_idempotent_producers
@@ -18,6 +20,9 @@ from streams.runner.worker import RunnerSettings
 from streams.settings import Settings
 from streams.status import serve_status
 from streams.tools.processes import NoToolsError, ToolProcesses
+from streams.tracing.calls import ToolCallTracing
+from streams.tracing.spans import Spans
+from streams.tracing.start import tracing
 from topics import names
 from topics.names import Names
 
@@ -31,14 +36,20 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
     Raises:
         DepsError: the operator's tools do not load, or there are none (`NoToolsError`).
         MetricsPortError: `/metrics` cannot be served on the port that is set.
+        TracingError: traces are wanted and cannot be sent.
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
     """
     if settings.deps is None:
         raise NoToolsError("TURNGATE_DEPS is not set: name a Deps(tools=[...]), or run no tool runner")
+    async with tracing(settings, "tools") as spans:
+        await _run(settings, settings.deps, bootstrap, spans)
+
+
+async def _run(settings: Settings, deps: str, bootstrap: str, spans: Spans | None) -> None:
     connection, topic_names = connection_of(settings, bootstrap), Names(settings.prefix)
     tools = ToolProcesses(
-        settings.deps,
+        deps,
         workers=settings.tool_processes,
         max_chars=settings.max_tool_result_bytes,
         on_fatal=die,
@@ -54,9 +65,10 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
         app = JournalApp(
             AppSettings(connection, topic_names, partitions, "tools", settings.session_timeout_s, idempotent)
         )
+        tracer = ToolCallTracing(spans, time.time, tools.tools) if spans is not None else None
         runner = ToolRunner(
             tools,
-            Ports(app.sender, topic_names, worker_name(), time.time, die),
+            Ports(app.sender, topic_names, worker_name(), time.time, die, tracer, metrics.refused),
             app.logs,
             RunnerSettings(partitions, settings.max_tool_calls, settings.turn_timeout_s + _KEEP_MARGIN_S),
             max_result_bytes=settings.max_tool_result_bytes,
@@ -66,7 +78,11 @@ async def run_tool_runner(settings: Settings, bootstrap: str) -> None:
         )
         app.belong_to(runner.partitions, die)
         feed(app, runner, die, patient=names.TOOL_CALLS, urgent=[names.CANCELS, names.ERASURES], observer=metrics)
+        metrics.count_void(lambda: runner.partitions.void)
         status.ready_when(app.unready)
-        await run_until_stopped(app, runner.partitions.lose)
+        reporter = Reporter(connection, topic_names, worker_name(), "tools", time.time)
+        reporter.changed(Running())
+        async with reporter.reporting():
+            await run_until_stopped(app, runner.partitions.lose)
     finally:
         await tools.stop()

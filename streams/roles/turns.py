@@ -32,11 +32,14 @@ from streams.process import die, run_until_stopped, unique, worker_name
 from streams.roles.beginning import usable_partitions
 from streams.settings import Settings
 from streams.status import Status, serve_status
+from streams.tracing.start import tracing
+from streams.tracing.turns import TurnTracing
 from streams.turns.chain_table import ChainTable, TurnChains
 from streams.turns.desk import DeskSettings
 from streams.turns.loop import Ports
 from streams.turns.meter import UsageMeter
 from streams.turns.threads import ThreadSettings
+from streams.turns.tracer import Tracer
 from streams.turns.worker import TurnWorker, WorkerSettings
 from topics import names
 from topics.connection import Connection
@@ -56,9 +59,15 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
     Raises:
         DepsError: the operator's processors do not load, a required control is not among them, or a budget looks further
             back than usage is kept.
+        TracingError: traces are wanted and cannot be sent.
         TopicLayoutError: topics are missing or laid out differently.
         BrokerUnreachableError: nobody answers at `bootstrap`.
     """
+    async with tracing(settings, "turns") as spans:
+        await _run(settings, bootstrap, TurnTracing(spans) if spans is not None else None)
+
+
+async def _run(settings: Settings, bootstrap: str, tracer: Tracer | None) -> None:
     connection, topic_names = connection_of(settings, bootstrap), Names(settings.prefix)
     chains = chain_runner(settings)
     await chains.start()
@@ -67,7 +76,7 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
         metrics = Metrics()
         status = serve_status(settings.metrics_port, metrics)
         async with deployed(settings, chains, connection, topic_names, metrics) as deployer:
-            around = Surroundings(chains.manifest, connection, topic_names, partitions, metrics, status)
+            around = Surroundings(chains.manifest, connection, topic_names, partitions, metrics, status, tracer)
             await _work(settings, deployer, around)
     finally:
         await chains.stop()
@@ -75,7 +84,10 @@ async def run_turn_worker(settings: Settings, bootstrap: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a turn worker works with: the manifest of its `Deps`, the broker, and where it counts what it does."""
+    """What a turn worker works with: the manifest of its `Deps`, the broker, and where it counts what it does.
+
+    `tracer` traces its turns.
+    """
 
     manifest: Manifest
     connection: Connection
@@ -83,6 +95,7 @@ class Surroundings:
     partitions: int
     metrics: Metrics
     status: Status
+    tracer: Tracer | None = None
 
 
 async def _work(settings: Settings, deployer: Deployer, around: Surroundings) -> None:
@@ -107,6 +120,7 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
         on_busy=settings.on_busy,
         max_thread_turns=settings.max_thread_turns,
         idempotency_window_s=settings.idempotency_window_s,
+        traced=around.tracer is not None,
         threads=ThreadSettings(
             window=manifest.history or (None if manifest.own_history else HISTORY),
             windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
@@ -116,7 +130,7 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
     worker = TurnWorker(
         deployer.table,
         WorkerSettings(desk, max_open_turns=settings.max_open_turns),
-        Ports(app.sender, app.reader, topic_names, worker_name(), time.time, die, metrics),
+        Ports(app.sender, app.reader, topic_names, worker_name(), time.time, die, metrics, around.tracer),
         app.logs,
         revive=deployer.revive,
         judged=deployer.shadow.judged if deployer.shadow is not None else None,
@@ -131,6 +145,7 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
     app.belong_to(worker.partitions, die)
     urgent = [names.FRAMES, names.TOOL_RESULTS, names.ERASURES]
     feed(app, worker, die, patient=names.REQUESTS, urgent=urgent, observer=metrics)
+    metrics.count_void(lambda: worker.partitions.void)
     around.status.ready_when(app.unready)
     async with usage_followed(meter, connection, topic_names, partitions, metrics), following(deployer):
         await run_until_stopped(app, worker.partitions.lose)

@@ -24,6 +24,7 @@ from topics import codec, names
 from topics.errors import WireError
 from topics.ids import ThreadKey
 from topics.records import CancelCall, Erased
+from topics.trace_context import TraceContext, context_in
 
 STARTED, FINISHED = 0, 1
 _ERASED = "erased-"
@@ -43,10 +44,14 @@ Input: TypeAlias = Source | CallDone
 
 @dataclass(slots=True)
 class Plan(Generic[R]):
-    """What follows from a batch of inputs: `rows` come before everything else, then what is `told` of erasures."""
+    """What follows from a batch of inputs: `rows` come before everything else, then what is `told` of erasures.
+
+    `parents` are the spans that caused the calls in `starts`, one for each, None where calls are not traced.
+    """
 
     rows: list[Row] = field(default_factory=list)
     starts: list[R] = field(default_factory=list)
+    parents: list[TraceContext | None] = field(default_factory=list)
     cancels: list[CancelCall] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     told: list[Erased] = field(default_factory=list)
@@ -55,12 +60,16 @@ class Plan(Generic[R]):
 class CallDesk(Generic[R]):
     """The calls of one kind in one partition: known until `keep_s` seconds after their end, and never made again.
 
-    A cancelled attempt is known in the same way, by the key of its model call, whose tool calls it stands for too.
+    A cancelled attempt is known in the same way, by the key of its model call, whose tool calls it stands for too. Where
+    calls are `traced`, the journal keeps what caused them, so that a successor can tell of those that were interrupted.
     """
 
-    def __init__(self, kind: CallKind[R], *, keep_s: float) -> None:
+    def __init__(self, kind: CallKind[R], *, keep_s: float, traced: bool = False) -> None:
         self._kind = kind
         self._keep_s = keep_s
+        self._traced = traced
+        #: What caused the calls that `restore` found unfinished, and when they were started, as far as that is known.
+        self.causes: dict[CallKey, tuple[TraceContext, float]] = {}
         self._ended_at: dict[CallKey, float | None] = {}
         self._erased: dict[str, float] = {}
         self._leftovers: list[str] = []
@@ -71,7 +80,11 @@ class CallDesk(Generic[R]):
         for subject, numbered in rows.items():
             if subject in self._erased:
                 continue
-            self._ended_at[CallKey.parse(subject)] = _at(numbered) if FINISHED in numbered else None
+            last = numbered[max(numbered)][1]
+            call, said = CallKey.parse(subject), orjson.loads(last)
+            self._ended_at[call] = said["at"] if FINISHED in numbered else None
+            if self._traced and FINISHED not in numbered and (cause := TraceContext.parse(said.get("trace", ""))):
+                self.causes[call] = cause, said["at"]
         self._drop([call for call in self._ended_at if self._covers(call)])
         return [call for call, ended in self._ended_at.items() if ended is None]
 
@@ -128,8 +141,10 @@ class CallDesk(Generic[R]):
             plan.refused.append(Refused(source, "WrongPartitionError", reason, request.turn))
         elif not (self._knows(call) or self._knows(replace(call, call_id=None))):
             self._ended_at[call] = None
-            plan.rows.append(Row(str(call), STARTED, _value(now)))
+            parent = context_in(source.headers) if self._traced else None
+            plan.rows.append(Row(str(call), STARTED, _value(now, parent)))
             plan.starts.append(request)
+            plan.parents.append(parent)
 
     def _cancel(self, source: Source, now: float, plan: Plan[R]) -> None:
         """Pass on a cancel, and journal that the attempt is over if it has not been asked for yet: then it never will be.
@@ -198,5 +213,6 @@ def _at(numbered: Rows) -> float:
     return float(orjson.loads(numbered[max(numbered)][1])["at"])
 
 
-def _value(at: float) -> bytes:
-    return orjson.dumps({"v": 1, "at": round(at, 3)})
+def _value(at: float, parent: TraceContext | None = None) -> bytes:
+    traced = {} if parent is None else {"trace": str(parent)}
+    return orjson.dumps({"v": 1, "at": round(at, 3), **traced})

@@ -14,7 +14,7 @@ interrupted instead of making it again, and the turn worker decides what becomes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -23,6 +23,7 @@ from streams.journal.partition import PartitionJournal
 from streams.ports import Clock, Fatal, Producer
 from streams.runner.desk import CallDesk, CallDone, Input
 from streams.runner.kind import CallKey, CallKind, CallMaker, R
+from streams.runner.tracer import CallTracer
 from streams.sources import DeadLetterBox, Source
 from topics import codec, names
 from topics.names import Names
@@ -33,13 +34,15 @@ EXPIRY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What all partitions' loops of a runner share."""
+    """What all partitions' loops of a runner share. `tracer` traces its calls, `refused` counts errors of bad records."""
 
     producer: Producer
     names: Names
     worker: str
     clock: Clock
     fatal: Fatal
+    tracer: CallTracer[Any] | None = None
+    refused: Callable[[str], None] = lambda _: None
 
 
 class CallLoop(Generic[R]):
@@ -82,6 +85,8 @@ class CallLoop(Generic[R]):
         self._tasks = []
         self._inbox.close()
         await self._maker.abandon([self._partition])
+        if self._ports.tracer is not None:
+            self._ports.tracer.lost(self._partition)
 
     async def deliver(self, source: Source) -> None:
         """Add a source record to the inbox; waits while the inbox is full."""
@@ -110,16 +115,25 @@ class CallLoop(Generic[R]):
         now = self._ports.clock()
         await self._journal.append([self._desk.finished(call, now) for call in interrupted])
         await self._journal.clear(self._desk.leftovers())
+        if self._ports.tracer is not None:
+            for call, (parent, began) in self._desk.causes.items():
+                self._ports.tracer.interrupted(call, parent, began, now)
+            self._desk.causes.clear()
 
     async def _apply(self, batch: Sequence[Input]) -> None:
-        plan = self._desk.take(batch, self._ports.clock())  # 1
+        now = self._ports.clock()
+        plan = self._desk.take(batch, now)  # 1
         await self._journal.append(plan.rows)  # 2
         await self._dead_letters.put(plan.refused)  # 3
         await self._tell(plan.told)
+        for refused in plan.refused:
+            self._ports.refused(refused.error)
         for item in batch:  # 4
             if isinstance(item, Source):
                 item.ack()
-        for request in plan.starts:  # 5
+        for request, parent in zip(plan.starts, plan.parents, strict=True):  # 5
+            if self._ports.tracer is not None and parent is not None:
+                self._ports.tracer.started(request, parent, now)
             self._maker.start(request, self._done)
         self.requests_waiting -= sum(isinstance(item, Source) and item.topic is self._kind.requests for item in batch)
         for cancel in plan.cancels:
@@ -132,7 +146,9 @@ class CallLoop(Generic[R]):
         for sent in [await sender(topic, self._partition, one.id.encode(), codec.encode(one)) for one in told]:
             await sent
 
-    async def _done(self, request: R, end: object) -> None:  # noqa: ARG002 - how it ended is in its answer
+    async def _done(self, request: R, end: object) -> None:
+        if self._ports.tracer is not None:
+            self._ports.tracer.ended(request, end, self._ports.clock())
         self._inbox.put(CallDone(CallKey.of(request)))
 
     async def _watch_clock(self) -> None:

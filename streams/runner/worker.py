@@ -68,7 +68,7 @@ class Runner(Generic[R]):
             await loop.deliver(source)
 
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> CallLoop[R]:
-        desk = CallDesk(self._kind, keep_s=self._settings.keep_s)
+        desk = CallDesk(self._kind, keep_s=self._settings.keep_s, traced=self._ports.tracer is not None)
         interrupted = desk.restore(replay.rows)
         held = PartitionJournal(journal, replay.rows)
         loop = CallLoop(partition, self._kind, desk, self._maker, held, self._ports)
@@ -83,8 +83,10 @@ class AnswerSender(Generic[R]):
     def __init__(self, kind: CallKind[R], ports: Ports) -> None:
         self._topic = ports.names.topic(kind.answers)
         self._producer = ports.producer
+        self._tracer = ports.tracer
 
     async def send(self, answer: CallRecord, partition: int) -> asyncio.Future[int]:
         """Send an answer; the future gives its offset once it is durable."""
         key = ThreadKey(answer.tenant, answer.thread_id).encode()
-        return await self._producer.send(self._topic, partition, key, codec.encode(answer))
+        headers = () if self._tracer is None else self._tracer.headers(answer)
+        return await self._producer.send(self._topic, partition, key, codec.encode(answer), headers)

@@ -31,6 +31,7 @@ from topics.content import TextPart
 from topics.errors import WireError
 from topics.ids import ThreadKey, TurnKey
 from topics.records import CancelTurn, Erased, ModelFrame, TurnRequest
+from topics.trace_context import context_in
 
 OnBusy = Literal["queue", "reject", "cancel_previous"]
 
@@ -47,7 +48,8 @@ class DeskSettings:
 
     `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
     `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room, and
-    `max_user_bytes` what a request says of its user, which goes along with each tool call.
+    `max_user_bytes` what a request says of its user, which goes along with each tool call. With `traced`, the trace that a
+    request belongs to is kept.
     """
 
     partitions: int
@@ -58,6 +60,7 @@ class DeskSettings:
     max_frame_bytes: int = 900 * 1024
     threads: ThreadSettings = field(default_factory=ThreadSettings)
     idempotency_window_s: float = 24 * 3600.0
+    traced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +383,14 @@ class Desk:
         if self.erasures.covers(key):
             plan.dropped += 1
             return
-        entry = machine.accept(request, partition=self.partition, order=source.offset, now=now, policy=self.policy)
+        entry = machine.accept(
+            request,
+            partition=self.partition,
+            order=source.offset,
+            now=now,
+            policy=self.policy,
+            trace=self._trace_of(source),
+        )
         if not self._fits(entry):
             reason = f"the request takes over {self.policy.max_entry_bytes} bytes once written out: send less in it"
             self._refuse_request(source, "RecordTooLargeError", reason, now, plan)
@@ -396,6 +406,10 @@ class Desk:
         self._accept(entry, now, plan)
         if rejected or too_many:
             self.happened(key, _BUSY if rejected else _TOO_MANY, now, plan)
+
+    def _trace_of(self, source: Source) -> str | None:
+        context = context_in(source.headers) if self.settings.traced else None
+        return str(context) if context is not None else None
 
     def _accept(self, entry: entries.Accepted, now: float, plan: Plan) -> None:
         key = entry.request.turn
@@ -420,7 +434,13 @@ class Desk:
             tenant=key.tenant, thread_id=key.thread_id, turn_id=key.turn_id, message=(TextPart(text=""),)
         )
         entry = machine.accept(
-            stand_in, partition=self.partition, order=source.offset, now=now, policy=self.policy, readable=False
+            stand_in,
+            partition=self.partition,
+            order=source.offset,
+            now=now,
+            policy=self.policy,
+            readable=False,
+            trace=self._trace_of(source),
         )
         self._accept(entry, now, plan)
         self.happened(key, events.Refuse("InvalidRequestError", reason), now, plan)

@@ -36,6 +36,7 @@ from streams.turns.observer import Observer
 from streams.turns.publisher import Publisher
 from streams.turns.repeater import Repeater
 from streams.turns.timing import Timing
+from streams.turns.tracer import Tracer, traced
 from topics import codec, names
 from topics.ids import TurnKey
 from topics.names import Names
@@ -57,6 +58,7 @@ class Ports:
     clock: Clock
     fatal: Fatal
     observer: Observer
+    tracer: Tracer | None = None
 
 
 class PartitionLoop:
@@ -68,7 +70,9 @@ class PartitionLoop:
         self._chores = chores
         self._ports = ports
         self._dead_letters = DeadLetterBox(ports.producer, ports.names, ports.worker, ports.clock)
-        self._publisher = Publisher(desk.partition, ports.names, ports.producer, self._confirmed)
+        self._publisher = Publisher(
+            desk.partition, ports.names, ports.producer, self._confirmed, traced(desk.turns, ports.tracer)
+        )
         self._repeater = Repeater(desk.partition, ports.names, ports.producer, ports.reader)
         self._timing = Timing(desk, ports.observer, ports.clock)
         self._inbox: Inbox[Input] = Inbox()
@@ -101,6 +105,8 @@ class PartitionLoop:
         self._inbox.close()
         await self._chores.stop()
         self._ports.observer.lost(self.desk.partition)
+        if self._ports.tracer is not None:
+            self._ports.tracer.lost(self.desk.turns)
 
     async def deliver(self, source: Source) -> None:
         """Add a source record to the inbox; waits while the inbox is full."""

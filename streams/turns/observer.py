@@ -26,8 +26,11 @@ class Observer:
     def first_release(self, seconds: float) -> None:
         """A turn's first text is on its way, so long after the turn was taken in."""
 
-    def held(self, partition: int, characters: int, oldest_s: float) -> None:
-        """Readers lack `characters` of the partition's open answers, and its oldest turn is `oldest_s` seconds old."""
+    def held(self, partition: int, characters: int, oldest_s: float, held_s: float) -> None:
+        """Readers lack `characters` of the partition's open answers, and its oldest turn is `oldest_s` seconds old.
+
+        The turn that has lacked some for longest, without any being released since, has done so for `held_s` seconds.
+        """
 
     def lost(self, partition: int) -> None:
         """The partition is no longer this worker's."""

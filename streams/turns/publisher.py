@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from streams.gate.effects import Publish
 from streams.ports import Producer
 from streams.turns.desk import Outgoing
+from streams.turns.tracer import Traced
 from topics import codec
 from topics.ids import TurnKey
 from topics.names import Names
@@ -24,9 +25,17 @@ Confirmed = Callable[[TurnKey, int, int | None], None]
 
 
 class Publisher:
-    """The outgoing side of one partition: `put` effects, `run` to send them."""
+    """The outgoing side of one partition: `put` effects, `run` to send them. `traced` knows its turns' traces."""
 
-    def __init__(self, partition: int, names: Names, producer: Producer, on_confirmed: Confirmed) -> None:
+    def __init__(
+        self,
+        partition: int,
+        names: Names,
+        producer: Producer,
+        on_confirmed: Confirmed,
+        traced: Traced | None = None,
+    ) -> None:
+        self._traced = traced
         self._partition = partition
         self._names = names
         self._producer = producer
@@ -81,10 +90,13 @@ class Publisher:
                 if effect.terminal:
                     ends[out.turn] = await self._send(out.turn, effect)
         offsets = {turn: await sent for turn, sent in ends.items()}
+        if self._traced is not None:
+            self._traced.published(batch)
         for turn, n in {out.turn: out.n for out in batch}.items():
             self._on_confirmed(turn, n, offsets.get(turn))
 
     async def _send(self, turn: TurnKey, effect: Publish) -> asyncio.Future[int]:
         value = codec.encode(effect.record)
         topic = self._names.topic(effect.topic)
-        return await self._producer.send(topic, self._partition, turn.thread.encode(), value)
+        headers = () if self._traced is None else self._traced.headers(turn)
+        return await self._producer.send(topic, self._partition, turn.thread.encode(), value, headers)

@@ -24,6 +24,8 @@ class Timing:
         self._batch_read_at = 0.0
         self._counted_at = 0.0
         self._owed: dict[TurnKey, list[tuple[int, float]]] = {}
+        #: How much was released of each turn that holds some text, and when that was first seen.
+        self._holding: dict[TurnKey, tuple[int, int, float]] = {}
 
     def read(self) -> None:
         """Note that a record was read, which waits now."""
@@ -65,10 +67,19 @@ class Timing:
         if now - self._counted_at < HELD_S:
             return
         self._counted_at = now
-        turns = self._desk.turns.values()
-        held = sum(max(0, len(turn.buffer) - len(turn.answer.released)) for turn in turns)
-        oldest = min((turn.accepted_at for turn in turns), default=now)
-        self._observer.held(self._desk.partition, held, max(0.0, now - oldest))
+        turns = self._desk.turns
+        held, holding = 0, {}
+        for key, turn in turns.items():
+            released = len(turn.answer.released)
+            if (lacking := len(turn.buffer) - released) > 0:
+                held += lacking
+                before = self._holding.get(key)
+                same = before is not None and before[:2] == (turn.step, released)
+                holding[key] = before if before is not None and same else (turn.step, released, now)
+        self._holding = holding
+        oldest = min((turn.accepted_at for turn in turns.values()), default=now)
+        since = min((seen for _, _, seen in holding.values()), default=now)
+        self._observer.held(self._desk.partition, held, max(0.0, now - oldest), max(0.0, now - since))
 
 
 def _is_first(record: object) -> bool:

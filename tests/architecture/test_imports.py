@@ -54,6 +54,7 @@ def test_the_modules_are_found() -> None:
         ("prometheus_client", "streams.metrics"),
         ("pydantic_settings", "streams.settings"),
         ("openai", "streams.models"),
+        ("opentelemetry", "streams.tracing.otel"),
         ("typer", "streams.cli"),
     ],
 )
@@ -135,6 +136,13 @@ def test_the_shells_work_does_not_know_its_broker(name: str) -> None:
     for module in within(name):
         assert not {one for one in module.imports if one.partition(".")[0] in {"faust", "aiokafka"}}, module.name
         assert not {one for one in ours(module) if one.startswith("streams.faust_shell")}, module.name
+
+
+def test_what_traces_is_not_known_to_what_is_traced() -> None:
+    """The work goes on without it; only those who put processes together know it."""
+    found = importers("streams.tracing")
+    allowed = ("streams.tracing", "streams.roles", "streams.gateway.serve")
+    assert {name for name in found if not _any_of(name, allowed)} == set()
 
 
 def test_records_are_acknowledged_in_the_two_loops_alone() -> None:

@@ -8,8 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: What users read, and these tests check.
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")))
+
+
+def _pages() -> tuple[Path, ...]:
+    """Return every Markdown file, but for those of what was fetched or built."""
+    folders = [one for one in ROOT.iterdir() if one.is_dir() and one.name[0] != "." and one.name not in {"build", "dist"}]
+    found = [*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))]
+    return tuple(sorted(page for page in found if "node_modules" not in page.parts))
+
+
+#: What people read, and these tests check.
+PAGES = _pages()
+
+#: Pages by their path, which is their name in tests.
+NAMES = {page: page.relative_to(ROOT).as_posix() for page in PAGES}
 
 Row = dict[str, str]
 
@@ -35,7 +47,7 @@ class Fence:
     @property
     def place(self) -> str:
         """Where it is, to be named in a test's id."""
-        return f"{self.page.name}:{self.line}"
+        return f"{NAMES[self.page]}:{self.line}"
 
 
 @dataclass(frozen=True)

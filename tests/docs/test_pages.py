@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streams.settings import OTHER_VARIABLES, PREFIX, Settings
-from tests.docs.markdown import PAGES, ROOT, codes, prose, sections
+from tests.docs.markdown import NAMES, PAGES, ROOT, codes, prose, sections
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _ERROR = re.compile(r"\b[A-Z]\w+Error\b")
@@ -31,7 +31,7 @@ def names_in_code() -> set[str]:
     return {word for text in texts for word in re.findall(r"\w+", text)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: NAMES[page])
 def test_links_lead_somewhere(page: Path) -> None:
     """Of each relative link the file is there, and the heading in it."""
     for link in _LINK.findall("\n".join(prose(page))):
@@ -44,12 +44,21 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert fragment in {anchor(title) for title in sections(target)}, f"{link}: no such heading"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: NAMES[page])
 def test_named_settings_errors_and_files_exist(page: Path) -> None:
     """A page that speaks of what is no longer there says so here."""
     text = page.read_text(encoding="utf-8")
+    compose = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("docker-compose*.yml"))
     variables = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
+    variables |= set(_VARIABLE.findall(compose))  # it has some of its own
     assert set(_VARIABLE.findall(text)) <= variables
     assert set(_ERROR.findall(text)) - FOREIGN_ERRORS <= names_in_code()
     for path in (found for name in codes("\n".join(prose(page))) for found in _SOURCE.findall(name)):
         assert (ROOT / path).exists(), f"{path} is not there"
+
+
+def test_the_index_leads_to_every_page() -> None:
+    """A page that nobody finds is read by nobody."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = [page for page in PAGES if page.parent == ROOT / "docs" and page.name != "index.md"]
+    assert [page.name for page in pages if f"({page.name})" not in index] == []

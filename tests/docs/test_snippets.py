@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
-import shlex
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.core import TyperGroup
 
-from streams.cli.app import app
-from tests.docs.markdown import PAGES, ROOT, Fence, fences
-from tests.streams.cli.command import environment
+from tests.docs.commands import (
+    Command,
+    check_names,
+    check_parses,
+    commands_of,
+    hidden_commands,
+    reason_not_to_run,
+    run,
+)
+from tests.docs.markdown import NAMES, PAGES, ROOT, codes, fences, prose
 
-LIMIT_S = 60
-SHELL = shutil.which("bash") or "/bin/sh"
+#: Pages whose commands only make sense in their order, each with the test that goes through all of it.
+WALKED = {
+    "docs/quickstart.md": "tests/docs/test_quickstart.py",
+    "docs/operating.md": "tests/docs/test_operating.py",
+}
 
 #: Python that is compiled and not run here: a line of it, and why.
 NOT_RUN_PYTHON = {
@@ -34,6 +38,8 @@ NOT_RUN_COMMANDS = {
     "curl": "needs a running gateway; tests/streams/cli/test_first_steps.py runs it with one",
     "make demo": "builds an environment; tests/streams/cli/test_demo.py runs the demo",
     "make test": "is what runs this",
+    "make bench": "takes an hour, and builds an environment",
+    ".venv-bench/": "needs that environment",
     "npm install": "fetches a package",
     "node ask.mjs": "needs kafkajs and a running pipeline; tests/integration/test_readers.py runs it in one",
     "go ": "fetches modules, and needs a running pipeline; tests/integration/test_readers.py runs it in one",
@@ -61,40 +67,21 @@ NOT_RUN_COMMANDS = {
     "turngate send": "needs a running pipeline; tests/streams/cli/test_up.py runs it",
 }
 #: Languages that are no code of ours to run: pictures, records (see test_wire.py), readers (see test_readers.py here
-#: and in tests/integration), the settings file (see test_settings_page.py).
-OTHER_LANGUAGES = {"", "go", "json", "js", "toml"}
+#: and in tests/integration), the settings file (see test_settings_page.py), other projects' configuration, a file for Docker.
+OTHER_LANGUAGES = {"", "go", "json", "js", "toml", "ts", "yaml", "dockerfile"}
 
-_ELISION = "..."
-_COMMENT = re.compile(r"\s+# .*$")
+#: What is run begins with one of these: nothing that builds or fetches runs because somebody forgot to excuse it.
+HARMLESS = ("turngate ", "export TURNGATE_", "printf ")
 
 FENCES = [fence for page in PAGES for fence in fences(page)]
-PYTHON = [fence for fence in FENCES if fence.language == "python"]
-
-
-def commands_of(fence: Fence) -> list[tuple[str, list[str]]]:
-    """Return the commands of a console block, each with the lines shown beneath it."""
-    found: list[tuple[str, list[str]]] = []
-    for line in fence.text.splitlines():
-        if line.startswith("$ "):
-            found.append((_COMMENT.sub("", line[2:]), []))
-        else:
-            assert found, f"{fence.place}: output before any command"
-            found[-1][1].append(line)
-    return found
-
-
+RUN = [fence for fence in FENCES if NAMES[fence.page] not in WALKED]
+PYTHON = [fence for fence in RUN if fence.language == "python" and "elsewhere" not in fence.info]
 CONSOLE = [
-    pytest.param(command, shown, id=f"{fence.place}-{number}")
-    for fence in FENCES
+    pytest.param(command, id=f"{fence.place}-{number}")
+    for fence in RUN
     if fence.language == "console"
-    for number, (command, shown) in enumerate(commands_of(fence))
+    for number, command in enumerate(commands_of(fence))
 ]
-
-
-def reason_not_to_run(text: str, reasons: dict[str, str], *, at_start: bool) -> str | None:
-    """Return why `text` is not run here, or None if it is."""
-    found = (why for mark, why in reasons.items() if (text.startswith(mark) if at_start else mark in text))
-    return next(found, None)
 
 
 def test_every_block_is_known() -> None:
@@ -103,16 +90,33 @@ def test_every_block_is_known() -> None:
 
 
 def test_every_exception_is_needed() -> None:
-    """Nothing is excused that is not there any more."""
-    shown = [str(parameter.values[0]) for parameter in CONSOLE]
+    """Nothing is excused that is not there any more, and what is said to stand in for it is there."""
+    shown = [command.text for parameter in CONSOLE for command in parameter.values if isinstance(command, Command)]
     assert [start for start in NOT_RUN_COMMANDS if not any(one.startswith(start) for one in shown)] == []
     assert [mark for mark in NOT_RUN_PYTHON if not any(mark in fence.text for fence in PYTHON)] == []
-    for why in (*NOT_RUN_COMMANDS.values(), *NOT_RUN_PYTHON.values()):
-        assert all((ROOT / path).exists() for path in re.findall(r"tests/[\w/.]+\.py", why)), why
+    for why in (*NOT_RUN_COMMANDS.values(), *NOT_RUN_PYTHON.values(), *WALKED.values()):
+        assert all((ROOT / path.rstrip(".")).exists() for path in re.findall(r"tests/[\w/.]+", why)), why
+    assert set(WALKED) <= set(NAMES.values())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: NAMES[page])
+def test_commands_are_in_console_blocks(page: Path) -> None:
+    """Elsewhere nobody would run them: not in a block of another language, nor in an indented one."""
+    blocks = [fence.text for fence in fences(page) if fence.language not in {"console", "dockerfile"}]
+    indented = [line for line in prose(page) if line.startswith("    ")]
+    assert [line for line in prose(page) if line.strip()[:3] in {"```", "~~~"}] == [], "begin blocks at the margin"
+    assert [line for text in (*blocks, "\n".join(indented)) for line in hidden_commands(text)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: NAMES[page])
+def test_commands_that_prose_mentions_are_there(page: Path) -> None:
+    """With the options that are named."""
+    for text in codes("\n".join(prose(page))):
+        check_names(text)
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(fence.page == page for fence in PYTHON)], ids=lambda p: p.name
+    "page", [page for page in PAGES if any(fence.page == page for fence in PYTHON)], ids=lambda p: NAMES[p]
 )
 def test_python_runs(page: Path) -> None:
     """The blocks of a page in order, one going on where the last one ended, as a reader would try them."""
@@ -123,52 +127,27 @@ def test_python_runs(page: Path) -> None:
             continue
         top_level_await = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         code = compile(fence.text, fence.place, "exec", flags=top_level_await, dont_inherit=True)
-        if reason_not_to_run(fence.text, NOT_RUN_PYTHON, at_start=False) is None:
+        if not any(mark in fence.text for mark in NOT_RUN_PYTHON):
             exec(code, namespace)  # noqa: S102 - our own pages
             ran += 1
     assert ran or page.name in {"wire.md", "gateway.md", "readers.md"}
 
 
-@pytest.mark.parametrize(("command", "shown"), CONSOLE)
-def test_commands_do_what_is_shown(command: str, shown: list[str]) -> None:
-    """A command exits with 0 and prints what is shown; a line of three dots stands for any lines."""
-    check_options(command)
-    if reason_not_to_run(command, NOT_RUN_COMMANDS, at_start=True) is not None:
+@pytest.mark.parametrize("command", CONSOLE)
+def test_commands_do_what_is_shown(command: Command) -> None:
+    """A command exits as is said and prints what is shown."""
+    check_parses(command.text)
+    if reason_not_to_run(command.text, NOT_RUN_COMMANDS) is not None:
         return
-    code = "import sys, turngate; sys.exit(turngate.main())"
-    turngate = f'turngate() {{ {shlex.quote(sys.executable)} -P -c {shlex.quote(code)} "$@"; }}'
-    done = subprocess.run(
-        [SHELL, "-eu", "-c", f"{turngate}\n{command}"],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    if shown:
-        pattern = "".join(r"(?:.*\n)*" if line == _ELISION else re.escape(line) + r"\n" for line in shown)
-        assert re.fullmatch(pattern, done.stdout), done.stdout
-
-
-def check_options(command: str) -> None:
-    """Let the command line parse what is typed after `turngate`, without doing it; fails for an option it does not have."""
-    words = shlex.split(command)
-    if "turngate" not in words:
-        return
-    arguments = words[words.index("turngate") + 1 :]
-    current = typer.main.get_command(app)
-    while arguments and isinstance(current, TyperGroup):
-        assert arguments[0] in current.commands, command
-        current, arguments = current.commands[arguments[0]], arguments[1:]
-    assert not isinstance(current, TyperGroup), f"{command}: no command"
-    current.make_context(command, arguments)
+    assert command.text.startswith(HARMLESS), "say in NOT_RUN_COMMANDS why it is not run, or that it is harmless"
+    done = run(command.text)
+    assert done.returncode == command.status, done.stderr
+    assert command.matches(done.stdout), done.stdout
 
 
 def test_the_readme_shows_the_example_as_it_is() -> None:
     """But for its text and its imports of the future, which say nothing to a reader of the README."""
-    (shown,) = [fence for fence in FENCES if fence.page.name == "README.md" and "EMAIL = " in fence.text]
+    (shown,) = [fence for fence in FENCES if fence.page == ROOT / "README.md" and "EMAIL = " in fence.text]
     example = ast.parse((ROOT / "examples" / "redact_emails.py").read_text(encoding="utf-8"))
     kept = [
         node

@@ -10,7 +10,7 @@ from typing import get_args
 
 from aiokafka import ConsumerRecord, TopicPartition
 
-from streams.journal.keys import claim_key, is_claim
+from streams.journal.keys import RowKey, claim_key, is_claim
 from tests.brokers.broker import Broker
 from tests.integration.key_rings import write_ring
 from tests.integration.pipeline import Pipeline, Worker
@@ -23,17 +23,16 @@ from topics.records import CompletedFrame
 from topics.sealing import CLAIMS, AsStored
 from topics.snapshots import to_the_end
 
-DEPS = "tests.integration.desk_deps:deps"
+CHAIN = "tests.integration.chains:streaming"
+DESK = "tests.integration.desk_deps:deps"
 #: What a caller writes, a model answers and a tool is told: none of it may be readable on the broker.
 MESSAGE, ANSWER, REASONING = "Where is my zeppelin, please?", "Over the marzipan mountains it flies.", "Kaleidoscope."
 
 
-def of(broker: Broker, directory: Path, ring: str, **settings: object) -> Pipeline:
+def of(broker: Broker, directory: Path, ring: str, deps: str = CHAIN) -> Pipeline:
     """Return a pipeline of its own that uses a folder of keys."""
     prefix = f"sealed-{uuid.uuid4().hex[:8]}."
-    chain = "tests.integration.chains:streaming"
-    more = {"processor_workers": 1, "partitions": 2, "key_ring": ring} | settings
-    return Pipeline(broker.bootstrap, prefix, directory, chain, **more)
+    return Pipeline(broker.bootstrap, prefix, directory, deps, processor_workers=1, partitions=2, key_ring=ring)
 
 
 async def as_stored(pipeline: Pipeline) -> dict[str, list[ConsumerRecord]]:
@@ -64,30 +63,40 @@ async def settled(pipeline: Pipeline, turn: TurnKey) -> str:
 
 async def test_nothing_that_was_said_can_be_read_on_the_broker(broker: Broker, tmp_path: Path) -> None:
     """Neither on a sensitive topic nor in a journal; what readers are to see is as it always was."""
-    async with of(broker, tmp_path, write_ring(tmp_path / "keys", "k1")) as pipeline:
-        pipeline.start("turns")
-        pipeline.start("models")
-        script = [{"reasoning": REASONING}, "Over the marzipan ", "mountains it flies."]
-        first = await pipeline.submit(MESSAGE, "thread", script)
-        second = await pipeline.submit("And again?", "thread", ["Still."])
-        await pipeline.send_raw(names.FRAMES, first, b'{"seq": "' + ANSWER.encode() + b'"}')
-        assert await settled(pipeline, first) == ANSWER
-        assert await settled(pipeline, second) == "Still."
+    async with of(broker, tmp_path, write_ring(tmp_path / "keys", "k1"), DESK) as pipeline:
+        for role in ("turns", "models", "tools"):
+            pipeline.start(role)
+        asking = {"index": 0, "id": "c0", "name": "account_of", "arguments": '{"name": "zebedee"}'}
+        script = [
+            {"step": 0, "reasoning": REASONING, "tool_call_delta": asking},
+            {"step": 0, "finish_reason": "tool_calls"},
+            {"step": 1, "text": ANSWER},
+            {"step": 1, "finish_reason": "stop"},
+        ]
+        first = await pipeline.submit(MESSAGE, "thread", script, agent="desk")
+        assert (await settled(pipeline, first)).startswith(ANSWER)
+        second = await pipeline.submit("And again?", "thread", ["Still "], agent="desk")
+        assert (await settled(pipeline, second)).startswith("Still ")
+        endless = await pipeline.submit("hello", "other", [{"hang": True}], agent="desk")
+        await pipeline.wait_for_records(names.PROMPTS, lambda all_: any(one.turn == endless for one in all_))
+        await pipeline.send_raw(names.FRAMES, endless, b'{"seq": "' + ANSWER.encode() + b'"}')
         letters = await pipeline.wait_for_records(names.DEAD_LETTERS, bool)
         assert [one.error for one in letters] == ["MalformedRecordError"]
+        assert (await pipeline.read([endless]))[endless].closed
         stored = await as_stored(pipeline)
-    open_topics = {pipeline.names.topic(one) for one in names.TOPICS if not one.sensitive}
-    seen = {topic for topic, records in stored.items() if records}
-    of_turns = {pipeline.names.topic(one) for one in (names.REQUESTS, names.PROMPTS, names.FRAMES, names.DEAD_LETTERS)}
-    assert seen >= of_turns | {pipeline.names.journal("turns"), pipeline.names.journal("models")}
-    for topic, records in stored.items():
-        for record in records:
-            if topic in open_topics:
-                codec.parse(record.value)
-            elif record.value is not None and not is_claim(record.key):
-                assert envelope.is_sealed(record.value), topic
-                for said in (MESSAGE, ANSWER, REASONING, "marzipan", "zeppelin", "thread"):
-                    assert said.encode() not in record.value, topic
+    journals = {pipeline.names.journal(role) for role in get_args(JournalRole)}
+    sensitive = {pipeline.names.topic(one) for one in names.TOPICS if one.sensitive} | journals
+    said = (MESSAGE, ANSWER, REASONING, "marzipan", "zeppelin", "zebedee", "123456", "thread", "account", "desk")
+    for topic in sensitive:
+        values = [one.value for one in stored[topic] if one.value is not None and not is_claim(one.key)]
+        assert values, f"nothing was written to {topic}"
+        for value in values:
+            assert envelope.is_sealed(value), topic
+            assert not any(word.encode() in value for word in said), topic
+    for topic in set(stored) - sensitive:
+        for record in stored[topic]:
+            codec.parse(record.value)
+    assert any(ANSWER.encode() in one.value for one in stored[pipeline.names.topic(names.RELEASED_FRAMES)])
 
 
 async def test_a_worker_with_a_wrong_key_stops_and_the_right_one_finishes_the_turn(
@@ -140,6 +149,44 @@ async def test_a_key_changes_in_the_middle_of_a_turn(broker: Broker, tmp_path: P
         journal = stored[pipeline.names.journal("turns")]
         headers = [envelope.parse(one.value) for one in journal if one.value is not None]
         assert {one.key_id for one in headers if one is not None} == {"k1", "k2"}
+
+
+async def altered(pipeline: Pipeline, topic: str, key: bytes, value: bytes, partition: int) -> None:
+    """Write a record that was sealed with the pipeline's key and changed in one byte of its text."""
+    sealed = bytearray(pipeline.connection.sealing.seal(topic, key, value) or b"")
+    sealed[-1] ^= 1
+    raw = Connection(pipeline.connection.bootstrap_servers, sealing=AsStored())
+    async with raw.producer() as producer:
+        await producer.send_and_wait(topic, bytes(sealed), key=key, partition=partition)
+
+
+async def test_an_altered_record_is_refused_and_an_altered_journal_stops_its_worker(
+    broker: Broker, tmp_path: Path
+) -> None:
+    """The one could come from anybody, and the partition goes on; nobody but workers may write to the other."""
+    async with of(broker, tmp_path, write_ring(tmp_path / "keys", "k1")) as pipeline:
+        (worker,) = pipeline.start("turns")
+        pipeline.start("models")
+        turn = await pipeline.open_turn("thread")
+        key, partition = turn.thread.encode(), turn.thread.partition(2)
+        await pipeline.send_raw(names.FRAMES, turn, b'{"seq":0,"text":"Before "}')
+        await altered(pipeline, pipeline.names.topic(names.FRAMES), key, b'{"text":"never"}', partition)
+        await pipeline.send_raw(names.FRAMES, turn, b'{"seq":1,"text":"and after.","finish_reason":"stop"}')
+        assert await settled(pipeline, turn) == "Before and after."
+        (letter,) = await pipeline.wait_for_records(names.DEAD_LETTERS, bool)
+        assert (letter.error, letter.origin_topic, letter.turn_id) == (
+            "UnreadableRecordError",
+            pipeline.names.topic(names.FRAMES),
+            None,
+        )
+        assert "altered" in letter.reason
+        worker.stop()
+        row = RowKey("default/thread/x", 0, 2**40).encode()
+        await altered(pipeline, pipeline.names.journal("turns"), row, b"{}", 0)
+        (wrong,) = pipeline.start("turns")
+        said = await ended(wrong)
+        assert "UnreadableGapError" in said
+        assert "does not open with the key k1" in said
 
 
 async def test_plain_records_are_refused_once_sealed_ones_are_required(broker: Broker, tmp_path: Path) -> None:

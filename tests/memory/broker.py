@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from topics.trace_context import Headers
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -15,6 +17,7 @@ class Stored:
     offset: int
     key: bytes | None
     value: bytes | None
+    headers: Headers = ()
 
 
 class Log:
@@ -24,10 +27,10 @@ class Log:
         self.records: list[Stored] = []
         self.end = 0
 
-    def append(self, serial: int, key: bytes | None, value: bytes | None) -> int:
+    def append(self, serial: int, key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
         """Append a record and return its offset."""
         offset = self.end
-        self.records.append(Stored(serial, offset, key, value))
+        self.records.append(Stored(serial, offset, key, value, headers))
         self.end += 1
         return offset
 
@@ -58,10 +61,10 @@ class Broker:
         self.committed: dict[tuple[str, int], int] = {}
         self._serial = 0
 
-    def append(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> int:
+    def append(self, topic: str, partition: int, key: bytes | None, value: bytes | None, headers: Headers = ()) -> int:
         """Append a record and return its offset."""
         self._serial += 1
-        return self.logs[topic, partition].append(self._serial, key, value)
+        return self.logs[topic, partition].append(self._serial, key, value, headers)
 
     def read(self, topic: str, partition: int = 0, start: int = 0) -> Sequence[Stored]:
         """Return the records of a partition from offset `start` on."""

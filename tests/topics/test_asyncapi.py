@@ -155,6 +155,18 @@ def test_payloads_are_in_its_dialect() -> None:
             Draft7Validator(root).validate(wrong)
 
 
+def test_a_trace_is_all_that_headers_tell() -> None:
+    """Of records about turns, and nobody needs one."""
+    for topic in TOPICS:
+        for name in records_of(topic):
+            headers = DOCUMENT["components"]["messages"][name].get("headers")
+            if topic.key == "thread":
+                assert list(headers["properties"]) == ["traceparent", "tracestate"]
+                assert "required" not in headers
+            else:
+                assert headers is None
+
+
 def test_keys_are_as_records_are_keyed() -> None:
     """A thread's key is two ids; others are explained."""
     key = DOCUMENT["components"]["messages"]["TurnRequest"]["bindings"]["kafka"]["key"]

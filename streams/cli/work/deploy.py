@@ -200,12 +200,12 @@ async def _change(at: Office, action: str, record: Deployment | Promotion) -> in
     after = at.board.after(key_of(record), record, at.board.offset)
     if at.settings.deps is not None or at.settings.processors:
         await _try_out(at, after)
-    elif not at.seen.workers:
+    elif not at.seen.turn_workers:
         output.note("No turn worker is alive, and no code is named here: nothing could be checked.")
     members = record.members if isinstance(record, Promotion) else (record,)
     await at.registry.write(action, record)
     said = f"{action}: {', '.join(map(_told, members))}"
-    if not at.asked.wait or not at.seen.workers:
+    if not at.asked.wait or not at.seen.turn_workers:
         _say(at.asked, action, record, said)
         return OK
     refused, waiting = await _wait(at)
@@ -230,7 +230,7 @@ async def _wait(at: Office) -> tuple[WorkerStatus | None, list[WorkerStatus]]:
     deadline = time.monotonic() + CONVERGE_S
     while True:
         seen = await at.registry.read()
-        turns = [one for one in seen.workers if one.role == "turns"]
+        turns = seen.turn_workers
         told = [one for one in turns if one.offset >= seen.board.offset]
         refused = next((one for one in told if one.refused is not None), None)
         waiting = [one for one in turns if one not in told]
@@ -256,7 +256,7 @@ def _check_code(at: Office, versions: Sequence[ProcessorVersion]) -> None:
         DeploymentError: one lacks it. What was chosen before stays.
     """
     for version in versions:
-        without = [one.worker for one in at.seen.workers if one.role == "turns" and not has_code(one, version)]
+        without = [one.worker for one in at.seen.turn_workers if not has_code(one, version)]
         if without:
             raise DeploymentError(
                 f"{version.processor}@{version.version}: {output.count(len(without), 'live worker')} without its code: "

@@ -139,7 +139,7 @@ def _chosen(record: dict[str, Any]) -> str:
 
 
 def _processors(seen: Seen) -> list[dict[str, Any]]:
-    running = next((worker.active for worker in seen.workers if worker.role == "turns"), ())
+    running = next((worker.active for worker in seen.turn_workers), ())
     active = {ref.partition("#")[0].rpartition("@")[0]: ref for ref in running}
     board = seen.board
     known = dict.fromkeys([*active, *board.choices, *(one.processor for one in board.versions.values())])

@@ -9,7 +9,8 @@ import pytest
 
 from processors import Answer
 from processors.patterns import Pattern, Span
-from processors.patterns.redactor import CONTEXT, Redactor, Rule
+from processors.patterns.following import CONTEXT
+from processors.patterns.redactor import Redactor, Rule
 from topics.content import ToolCall
 
 EMAIL = Pattern(r"[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")

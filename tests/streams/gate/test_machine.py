@@ -283,9 +283,9 @@ def test_a_journal_is_folded_in_order_and_without_gaps() -> None:
     started = play.records[1]
     for n in (0, 1, 3):
         with pytest.raises(ValueError, match=f"journal record {n} where 2 is next"):
-            machine.evolve(play.turn, replace(started, n=n))
+            machine.evolve(play.turn, started._replace(n=n))
     with pytest.raises(ValueError, match="accepted once"):
-        machine.evolve(play.turn, replace(play.records[0], n=2))
+        machine.evolve(play.turn, play.records[0]._replace(n=2))
     with pytest.raises(ValueError, match="begins with an accepted record, not started"):
         machine.begin(started)
 

@@ -56,6 +56,7 @@ PAID = (replace(report("guard"), usage=Usage(total_tokens=3), model="guard-8b"),
 ENTRIES: list[entries.AnyEntry] = [
     entries.Accepted(request=request(), partition=0, order=0, deadline_at=1.0),
     entries.Accepted(request=FULL_REQUEST, partition=3, order=9, deadline_at=1.5, readable=False),
+    entries.Accepted(request=request(), partition=0, order=0, deadline_at=1.0, trace="00-aa-bb-01 a=b"),
     entries.Started(),
     entries.Started(
         pre=True,

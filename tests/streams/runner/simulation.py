@@ -11,6 +11,7 @@ from streams.models.script import ScriptAdapter
 from streams.runner.kind import CallKey
 from streams.runner.loop import Ports
 from streams.runner.models import ModelRunner
+from streams.runner.tracer import CallTracer
 from tests.memory.broker import Broker
 from tests.memory.ports import Feed, MemoryLogs, MemoryProducer, replay_of
 from tests.memory.power import Power, PowerCut
@@ -37,7 +38,16 @@ class Provider:
 class RunnerProcess:
     """One model runner process, from its start to its death."""
 
-    def __init__(self, broker: Broker, provider: Provider, power: Power, unique: str, *, commits: bool = True) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        provider: Provider,
+        power: Power,
+        unique: str,
+        *,
+        commits: bool = True,
+        tracer: CallTracer[PromptRequest] | None = None,
+    ) -> None:
         self.broker = broker
         self.power = power
         self.fatal: list[BaseException] = []
@@ -47,7 +57,7 @@ class RunnerProcess:
         self._starting: asyncio.Task[None] | None = None
         self.runner = ModelRunner(
             provider.adapter_for,
-            Ports(self.producer, NAMES, "runner", wall_clock, self._on_fatal),
+            Ports(self.producer, NAMES, "runner", wall_clock, self._on_fatal, tracer),
             MemoryLogs(self.producer, JOURNAL),
             partitions=1,
             max_calls=8,

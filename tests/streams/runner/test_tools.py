@@ -26,6 +26,7 @@ from topics import codec, names
 from topics.ids import TurnKey
 from topics.names import Topic
 from topics.records import CancelCall, Record
+from topics.trace_context import Headers
 
 NOW = 1_800_000_000.0
 
@@ -56,12 +57,12 @@ class Producer(MemoryProducer):
         self.refuses_results: Exception | None = None
 
     async def send(
-        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None
+        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> asyncio.Future[int]:
         """Send a record, unless it is a result and those are refused."""
         if topic == RESULTS and self.refuses_results is not None:
             raise self.refuses_results
-        self.futures.append(await super().send(topic, partition, key, value))
+        self.futures.append(await super().send(topic, partition, key, value, headers))
         return self.futures[-1]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from processors.tools import ToolSpec
 from streams.runner.loop import Ports
 from streams.runner.tools import ToolRunner
+from streams.runner.tracer import CallTracer
 from streams.runner.worker import RunnerSettings
 from streams.tools.answers import ToolAnswer, answered
 from streams.tools.ports import ToolJob
@@ -54,7 +55,16 @@ class Workshop:
 class ToolProcess:
     """One tool runner process, from its start to its death."""
 
-    def __init__(self, broker: Broker, workshop: Workshop, power: Power, unique: str, *, commits: bool = True) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        workshop: Workshop,
+        power: Power,
+        unique: str,
+        *,
+        commits: bool = True,
+        tracer: CallTracer[ToolCallRequest] | None = None,
+    ) -> None:
         self.broker = broker
         self.power = power
         self.fatal: list[BaseException] = []
@@ -64,7 +74,7 @@ class ToolProcess:
         self._starting: asyncio.Task[None] | None = None
         self.runner = ToolRunner(
             workshop,
-            Ports(self.producer, NAMES, "runner", wall_clock, self._on_fatal),
+            Ports(self.producer, NAMES, "runner", wall_clock, self._on_fatal, tracer),
             MemoryLogs(self.producer, JOURNAL),
             RunnerSettings(partitions=1, max_calls=8, keep_s=3600.0),
             replays=lambda: {0: replay_of(broker, JOURNAL, 0)},

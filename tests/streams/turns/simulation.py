@@ -26,6 +26,7 @@ from streams.turns.loop import Ports
 from streams.turns.meter import UsageMeter
 from streams.turns.observer import Observer
 from streams.turns.threads import entries_of, is_thread
+from streams.turns.tracer import Tracer
 from streams.turns.worker import TurnWorker, WorkerSettings
 from tests.memory.broker import Broker
 from tests.memory.chains import DirectChainRunner, policy_of
@@ -259,6 +260,7 @@ class Process:
         lagging: bool = False,
         settings: WorkerSettings | None = None,
         trace: Callable[[str], None] | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         scenario = world.scenario
         self.world = world
@@ -276,7 +278,7 @@ class Process:
         scanner = deps.scanners() if deps.manifest.release_mode == "scan" else None
         self.worker = TurnWorker(
             ChainTable(TurnChains(policy_of(deps, scenario.policy), DirectChainRunner(deps), scanner)),
-            settings or WorkerSettings(DeskSettings(partitions=1, on_busy=scenario.on_busy)),
+            settings or WorkerSettings(DeskSettings(partitions=1, on_busy=scenario.on_busy, traced=tracer is not None)),
             Ports(
                 self.producer,
                 MemoryReader(world.broker),
@@ -285,6 +287,7 @@ class Process:
                 wall_clock,
                 self._on_fatal,
                 Observer(),
+                tracer,
             ),
             MemoryLogs(self.producer, JOURNAL),
             meter=_meter(deps, world.broker),

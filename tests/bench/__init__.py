@@ -1,0 +1,1 @@
+"""Tests of the measurements: that they count what they say, and never that a figure is good."""

@@ -1,0 +1,50 @@
+"""The page of figures shows exactly those of the JSON beside the measurements."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bench import groups, render
+from bench.figures import Figure, Measure, Report, from_json
+from tests.docs.markdown import sections
+
+
+def report(*names: str, settings: dict[str, str] | None = None) -> Report:
+    """Return a report with a figure for each group."""
+    figures = tuple(Figure(name, Measure("speed", "1/s"), "one", (1.0,)) for name in names)
+    return Report("2030-01-02 03:04", {}, settings or {}, figures)
+
+
+def test_the_page_shows_the_kept_figures() -> None:
+    """Neither can be changed alone: `python -m bench.render` writes both."""
+    kept = from_json(json.loads(render.RESULTS.read_text(encoding="utf-8")))
+    assert render.shown(render.PAGE.read_text(encoding="utf-8")) == render.rendered(kept)
+
+
+def test_the_kept_figures_are_of_a_whole_run() -> None:
+    """All groups, three rounds or more, and neither a quick run nor one without peers."""
+    kept = from_json(json.loads(render.RESULTS.read_text(encoding="utf-8")))
+    assert render.why_not(kept) is None
+    assert int(kept.settings["rounds"]) >= 3
+
+
+def test_every_group_is_on_the_page() -> None:
+    """With who takes part and how it is measured."""
+    rows = sections(render.PAGE)["What is measured"].rows
+    assert [row["group"] for row in rows] == list(groups.NAMES)
+    assert list(groups.ABOUTS) == list(groups.NAMES)
+
+
+def test_figures_of_a_quick_run_or_of_some_groups_are_not_for_the_page() -> None:
+    """They are refused with the reason."""
+    assert "lack" in (render.why_not(report("gate")) or "")
+    assert "quick" in (render.why_not(report(*groups.NAMES, settings={"length": "quick"})) or "")
+    assert render.why_not(report(*groups.NAMES)) is None
+
+
+def test_a_page_without_its_marks_is_left_alone() -> None:
+    """It says what to put back."""
+    with pytest.raises(ValueError, match="put back"):
+        render.shown("nothing")
