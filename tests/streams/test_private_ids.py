@@ -15,7 +15,7 @@ from streams.private_ids import Private, SaltedIds, hashed, hashed_user
 from tests.architecture.sources import modules
 from tests.memory.power import Power
 from tests.memory.simtime import simulate
-from tests.streams.cli.command import Cli
+from tests.streams.cli.command import Done, turngate
 from tests.streams.turns.simulation import FRAMES, REQUESTS, Process, Said, Scenario, World, turn
 from topics.ids import ThreadKey, TurnKey
 
@@ -55,18 +55,17 @@ def test_hashes_tell_ids_apart() -> None:
     assert Private(ThreadKey("a", "b")).salted("k") == hashed("a/b", "k")
 
 
-def test_the_command_finds_what_logs_say(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_command_finds_what_logs_say(tmp_path: Path) -> None:
     """With the key in the settings."""
-    cli = Cli(capsys)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TURNGATE_LOG_ID_SALT", "k")
-    done = cli("hash-id", "--tenant", "shop", "--thread", "jane-doe", "--turn", "her-first")
+
+    def hash_id(*arguments: str) -> Done:
+        return turngate("hash-id", *arguments, cwd=tmp_path, TURNGATE_LOG_ID_SALT="k")
+
+    done = hash_id("--tenant", "shop", "--thread", "jane-doe", "--turn", "her-first")
     assert done.out.strip() == Private(TURN).salted("k")
-    assert cli("hash-id", "--user", "jane", "--json").rows == [{"user": hashed_user("default", "jane", "k")}]
-    for wrong in (["hash-id"], ["hash-id", "--user", "a", "--thread", "b"]):
-        done = cli(*wrong)
+    assert hash_id("--user", "jane", "--json").rows == [{"user": hashed_user("default", "jane", "k")}]
+    for wrong in ([], ["--user", "a", "--thread", "b"]):
+        done = hash_id(*wrong)
         assert (done.status, done.sentence) == (2, "turngate: say either --thread or --user")
 
 
