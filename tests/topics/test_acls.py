@@ -24,6 +24,22 @@ def test_only_turn_workers_write_what_is_released() -> None:
     assert [role for role in ACL_ROLES if "p.released" in allowed(role, "Write")] == ["turns"]
 
 
+def test_nobody_but_an_operator_and_workers_can_have_anything_erased() -> None:
+    """Callers may submit to any thread of the pipeline; that does not let them erase it."""
+    assert {role for role in ACL_ROLES if "p.erasures" in allowed(role, "Write")} == {
+        "turns",
+        "models",
+        "tools",
+        "operator",
+    }
+    assert {role for role in ACL_ROLES if "p.erasures" in allowed(role, "Read")} == {
+        "turns",
+        "models",
+        "tools",
+        "operator",
+    }
+
+
 def test_readers_may_read_what_is_released_and_nothing_else() -> None:
     """Not even describe another topic."""
     (grant,) = grants("readers", NAMES)
