@@ -12,7 +12,6 @@ from processors.calling import call_directly, run_chain
 from processors.chain import OutputChain
 from processors.patterns import Pattern
 from processors.patterns.redactor import Redactor, Rule
-from processors.scanner import ScannerChain
 from processors.testing import gate_policy
 from streams.gate import entries, events, machine
 from streams.gate.effects import effects_of
@@ -102,7 +101,7 @@ class ThroughTheGate:
 
     def _happened(self, turn: Turn, event: events.Event, scan: AnswerScan | None, release: Release) -> Turn:
         for entry in machine.decide(turn, event, 0.0, self._policy, scan):
-            record = JournalRecord(n=turn.n, at=0.0, confirmed=-1, entry=entry)
+            record = JournalRecord(turn.n, 0.0, -1, entry)
             self.journal(record)
             for effect in effects_of(turn, record, self._policy.max_record_bytes):
                 self.write(effect.record)
@@ -149,12 +148,15 @@ class ScannersAlone:
     """
 
     def __init__(self, members: Sequence[Redactor], together: int = 1) -> None:
-        self._members = members
+        self._deps = Deps(output_processors=members)
         self._together = together
 
     async def __call__(self, frames: Sequence[str], release: Release, arrived: Callable[[int], None]) -> None:
         """Send an answer through."""
-        scanner = ScannerChain([member.open_scanner for member in self._members])
+        opened = self._deps.scanners()
+        if opened is None:
+            raise TypeError("every member of the chain is to be a scanner")
+        scanner = opened()
         if self._together == 1:
             for frame in frames:
                 arrived(len(frame))

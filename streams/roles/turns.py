@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from processors import Deps, DepsError, FailurePolicy, LastMessages, Manifest
 from processors.board import Plan
 from processors.catalogue import anything_named, load
 from processors.effective import effective
-from processors.scanner import ScannerChain
+from processors.scanner import OpenScanner
 from streams.broker_access import connection_of
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.deployments.deployer import Deployer, Running
@@ -273,9 +273,7 @@ def _apart(settings: Settings, *, workers: int) -> ProcessChainRunner:
     )
 
 
-def scanner_opener(
-    settings: Settings, manifest: Manifest, plan: Plan = NOTHING_DEPLOYED
-) -> Callable[[], ScannerChain] | None:
+def scanner_opener(settings: Settings, manifest: Manifest, plan: Plan = NOTHING_DEPLOYED) -> OpenScanner | None:
     """Return what opens the output chain's scanners in this process, where every member of it has one."""
     if manifest.release_mode != "scan":
         return None

@@ -46,7 +46,8 @@ NOT_RUN_COMMANDS = {
     "docker ": "needs an engine; tests/deploy/test_compose.py runs the commands of its containers",
     "export GRAFANA_PASSWORD": "is for those",
     "turngate keys create me": "writes a file; tests/deploy/test_compose.py makes a key so",
-    "pip install": "fetches packages; tests/architecture/test_wheel.py builds the wheel and looks into it",
+    "pip install": "fetches packages; tests/packaging/test_install.py installs the wheel with each extra",
+    "pip wheel": "builds it; tests/architecture/test_wheel.py does, and looks into it",
     "helm ": "needs a cluster; tests/deploy/test_helm.py renders the chart",
     "kubectl ": "the same",
     "turngate up": "runs until it is stopped; tests/streams/cli/test_up.py runs it",
@@ -67,11 +68,11 @@ NOT_RUN_COMMANDS = {
     "turngate send": "needs a running pipeline; tests/streams/cli/test_up.py runs it",
 }
 #: Languages that are no code of ours to run: pictures, records (see test_wire.py), readers (see test_readers.py here
-#: and in tests/integration), the settings file (see test_settings_page.py), other projects' configuration, a file for Docker.
+#: and in tests/integration), the settings file (see test_settings_page.py), other projects' configuration, Docker's file.
 OTHER_LANGUAGES = {"", "go", "json", "js", "toml", "ts", "yaml", "dockerfile"}
 
 #: What is run begins with one of these: nothing that builds or fetches runs because somebody forgot to excuse it.
-HARMLESS = ("turngate ", "export TURNGATE_", "printf ")
+HARMLESS = ("turngate ", "export TURNGATE_", "export OTEL_", "printf ")
 
 FENCES = [fence for page in PAGES for fence in fences(page)]
 RUN = [fence for fence in FENCES if NAMES[fence.page] not in WALKED]

@@ -54,13 +54,14 @@ class Bench:
     def __init__(self, broker: Broker | None = None) -> None:
         self.trace: list[str] = []
         self.fatal: list[BaseException] = []
+        self.refused: list[str] = []
         self.broker = broker or Broker()
         self.power = Power()
         self.producer = MemoryProducer(self.broker, self.power, self.trace.append)
         self.provider = Provider(self.trace)
         self.runner = ModelRunner(
             self._adapter_for,
-            Ports(self.producer, NAMES, "runner", wall_clock, self._on_fatal),
+            Ports(self.producer, NAMES, "runner", wall_clock, self._on_fatal, refused=self.refused.append),
             MemoryLogs(self.producer, JOURNAL),
             partitions=1,
             max_calls=2,
@@ -173,6 +174,7 @@ def test_a_dead_letter_is_durable_before_its_source_is_acknowledged() -> None:
         assert trace.index(f"durable {JOURNAL}") < trace.index(f"send {DEAD_LETTERS}")
         assert trace.index(f"durable {DEAD_LETTERS}") < trace.index("ack 1")
         assert trace[-3:] == ["ack 1", "ack 2", "call t"]
+        assert bench.refused == ["MalformedRecordError"]
 
     on_a_bench(test)
 
