@@ -9,6 +9,7 @@ import pytest
 
 from streams.models.adapter import ModelAdapter
 from streams.models.delta import Delta
+from streams.private_ids import Private
 from streams.runner.desk import CallDesk
 from streams.runner.loop import Ports
 from streams.runner.models import MODEL_CALLS, ModelRunner
@@ -20,6 +21,7 @@ from tests.memory.simtime import jump, settled, simulate, wall_clock
 from tests.streams.runner.simulation import JOURNAL, frames_of, prompt
 from tests.streams.turns.simulation import DEAD_LETTERS, FRAMES, NAMES
 from topics import codec, names
+from topics.ids import TurnKey
 from topics.names import Topic
 from topics.records import CancelCall, PromptRequest, Record
 
@@ -306,7 +308,8 @@ def test_calls_that_were_interrupted_are_logged(caplog: pytest.LogCaptureFixture
     simulate(main())
     warnings = [record.getMessage() for record in caplog.records if record.name == "streams.models.call"]
     assert len(warnings) == 1
-    assert "/t, step 0, attempt 0: CallInterruptedError: " in warnings[0]
+    whose = Private(TurnKey("default", "h", "t"))
+    assert f"turn {whose}, step 0, attempt 0: CallInterruptedError: " in warnings[0]
 
 
 def test_the_loop_uses_the_desk_it_is_given() -> None:
