@@ -79,10 +79,5 @@ def main(given: Sequence[str] | None = None) -> None:
     sys.exit(1 if found.failed else 0)
 
 
-def alone(group: str) -> None:
-    """Run one group with what the command line says; for modules that are run by themselves."""
-    main(["--only", group, *sys.argv[1:]])
-
-
 def _say(line: str) -> None:
     print(line, flush=True)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from bench import load
-from bench.frames import PARTITIONS
+from bench.frames import PARTITIONS, Frame
 from bench.processes import Running, module, running
 from bench.rounds import FailedError
+from streams.key_ring_settings import sealing_of
 from streams.settings import Settings, environment
 from topics.admin import TopicAdmin
 from topics.client import TurnClient
 from topics.connection import Connection
 from topics.ids import TurnKey
 from topics.names import FRAMES, PROMPTS, RELEASED_FRAMES, Names
+from topics.sealing import Sealing
 
 START_LIMIT_S = 60.0
 
@@ -32,6 +34,7 @@ class Worker:
     names: Names
     process: Running
     client: TurnClient
+    sealing: Sealing
 
     @property
     def frames(self) -> str:
@@ -42,6 +45,10 @@ class Worker:
     def released(self) -> str:
         """The topic that readers read."""
         return self.names.topic(RELEASED_FRAMES)
+
+    def sealed(self, frame: Frame) -> Frame:
+        """Return a frame as it is to be written: sealed, if the worker has keys."""
+        return replace(frame, value=self.sealing.seal(self.frames, frame.key, frame.value) or frame.value)
 
     async def open_turns(self, turns: list[TurnKey]) -> None:
         """Submit turns, and return once each has its prompt: the worker waits for their frames."""
@@ -56,12 +63,13 @@ class Worker:
 async def worker(bootstrap: str, deps: str | None, **settings: Any) -> AsyncIterator[Worker]:
     """Create topics, and run one turn worker with the chain `deps` (`module:attribute`) on them."""
     names = Names(f"bench-{uuid.uuid4().hex[:8]}.")
-    connection = Connection(bootstrap)
-    await TopicAdmin(connection, names).create(PARTITIONS)
     given = Settings(broker=bootstrap, prefix=names.prefix, deps=deps, log_level="error", **settings)
+    sealing = sealing_of(given)
+    connection = Connection(bootstrap, sealing=sealing)
+    await TopicAdmin(connection, names).create(PARTITIONS)
     with running(module("turngate", "worker", "--role", "turns"), env=environment(given)) as process:
         async with TurnClient(connection, names) as client:
-            yield Worker(bootstrap, names, process, client)
+            yield Worker(bootstrap, names, process, client, sealing)
 
 
 def ends(value: bytes) -> int:
