@@ -7,7 +7,7 @@ ARG PYTHON=3.13.5-slim-bookworm
 
 FROM python:${PYTHON} AS build
 # Of the extras only what runs in production; `embedded` is a broker of its own.
-ARG EXTRAS=builtin,gateway,openai,otel,sealing
+ARG EXTRAS=builtin,fast,gateway,openai,otel,sealing
 # Versions to hold to, a line each, if the build is to be the same tomorrow: a file beside this one.
 ARG CONSTRAINTS=
 WORKDIR /src

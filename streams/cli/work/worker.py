@@ -6,6 +6,7 @@ import asyncio
 
 from streams.cli import session
 from streams.cli.failures import OK
+from streams.event_loops import hurry
 from streams.settings import Settings
 
 
@@ -19,6 +20,8 @@ def run(role: str, **overrides: str | None) -> int:
         TopicsError: the broker is out of reach, or topics are missing.
     """
     settings = session.begin(overrides, worker=True)
+    if role == "turns":
+        hurry()
     asyncio.run(_work(role, settings, session.bootstrap_of(settings)))
     return OK
 
