@@ -56,6 +56,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         brought: asyncio.Future[RecordMap] = self.parent_loop.create_future()
 
         def fetch() -> None:
+            if brought.cancelled():
+                return  # what came would be taken for read
             fetching = self.thread_loop.create_task(
                 self._fetch_records(consumer, active, timeout, consumer._max_poll_records)  # noqa: SLF001
             )
