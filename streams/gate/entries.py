@@ -221,7 +221,9 @@ class Llm(StepEntry):
         """The oldest journal version that can express this entry."""
         failed = self.failed
         later = failed is not None and (failed.retry_at is not None or failed.fallback is not None)
-        return 2 if later or self.calls or self.moves or self.spends else self.since
+        if self.moves:
+            return 3
+        return 2 if later or self.calls or self.spends else self.since
 
 
 #: What an entry says of frames that brought text and nothing else, and what it says of all else.
@@ -267,7 +269,7 @@ class OutputProcessed(StepEntry):
     """
 
     name = "process:output"
-    fields_since: ClassVar[dict[str, int]] = {"calls": 2, "moves": 2}
+    fields_since: ClassVar[dict[str, int]] = {"calls": 2, "moves": 3}
     tail: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     refusal: str = ""

@@ -15,6 +15,8 @@ from topics.trusted import like
 #: know no newer one go on reading the journal of a pipeline that uses nothing new. A worker that reads a newer version
 #: than it knows stops: going on would skip what the record says.
 JOURNAL_VERSION = 3
+#: The version that first knew of releases that are written as moves.
+MOVES_SINCE = 3
 
 
 class JournalError(Exception):
@@ -95,7 +97,7 @@ def _text_record(at: float, confirmed: int, entry: Llm, moves: tuple[Move, ...])
         fields["m"] = moves
     elif said["release"]:
         fields["r"] = said["release"]
-    version = 2 if moves else Llm.since
+    version = MOVES_SINCE if moves else Llm.since
     return codec.dump({"v": version, "k": f"{Llm.name}:{said['step']}", "at": at, "c": confirmed, "d": fields})
 
 

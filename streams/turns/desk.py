@@ -15,7 +15,7 @@ from streams.gate import entries, events, machine
 from streams.gate.effects import Publish, effects_of
 from streams.gate.moves import Spelling, resolved
 from streams.gate.policy import Policy
-from streams.gate.records import JournalError, JournalRecord
+from streams.gate.records import JOURNAL_VERSION, MOVES_SINCE, JournalError, JournalRecord
 from streams.gate.scan import AnswerScan, Scanner
 from streams.gate.state import Phase, Turn
 from streams.gate.work import Work, work_of
@@ -50,7 +50,8 @@ class DeskSettings:
     `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
     `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room, and
     `max_user_bytes` what a request says of its user, which goes along with each tool call. With `traced`, the trace that a
-    request belongs to is kept.
+    request belongs to is kept. What only builds read that know more than `journal_version` is not written unless it must
+    be: it is said in an older way, or left out.
     """
 
     partitions: int
@@ -62,6 +63,7 @@ class DeskSettings:
     threads: ThreadSettings = field(default_factory=ThreadSettings)
     idempotency_window_s: float = 24 * 3600.0
     traced: bool = False
+    journal_version: int = JOURNAL_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ class Desk:
         self._meter = meter
         self._scans: dict[TurnKey, AnswerScan] = {}
         self._spelling: defaultdict[TurnKey, Spelling] = defaultdict(Spelling)
+        self._moves = settings.journal_version >= MOVES_SINCE
 
     @property
     def policy(self) -> Policy:
@@ -414,7 +417,8 @@ class Desk:
             self.happened(key, _BUSY if rejected else _TOO_MANY, now, plan)
 
     def _trace_of(self, source: Source) -> str | None:
-        context = context_in(source.headers) if self.settings.traced else None
+        kept = self.settings.traced and self.settings.journal_version >= entries.Accepted.fields_since["trace"]
+        context = context_in(source.headers) if kept else None
         return str(context) if context is not None else None
 
     def _accept(self, entry: entries.Accepted, now: float, plan: Plan) -> None:
@@ -465,7 +469,7 @@ class Desk:
         chains = self.chains.of(turn)
         for entry in machine.decide(turn, event, now, chains.policy, self._scan(key, chains), afford=afford):
             record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
-            plan.journal.append((key, self._spelling[key].spelt(turn, record)))
+            plan.journal.append((key, self._written(turn, record)))
             effects = effects_of(turn, record, self.policy.max_record_bytes)
             plan.outgoing.append(Outgoing(key, record.n, effects))
             before, turn = turn, machine.evolve(turn, record)
@@ -478,6 +482,10 @@ class Desk:
                 break
         if turn.phase is Phase.CLOSED:
             self._close(turn, now, plan)
+
+    def _written(self, turn: Turn, record: JournalRecord) -> JournalRecord:
+        """Return a record as it is to be journaled, in a version that may be written."""
+        return self._spelling[turn.key].spelt(turn, record) if self._moves else record
 
     def _told(self, turn: Turn, records: Iterable[JournalRecord] = ()) -> Turn:
         """Return `turn` with what its model is told of the thread: the same for one whose `records` say it has begun.
