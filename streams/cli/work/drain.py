@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -81,7 +80,8 @@ async def _drain(connection: Connection, names: Names, *, wait: bool, timeout_s:
     partitions = await TopicAdmin(connection, names).require()
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     before: Left | None = None
-    async with watching(connection, names, partitions) as watch:
+    async with connection.consumer(group=names.group("turns")) as consumer:
+        watch = Watch(connection, names, partitions, consumer)
         while True:
             left = await watch.look()
             late = deadline is not None and time.monotonic() >= deadline
@@ -94,19 +94,14 @@ async def _drain(connection: Connection, names: Names, *, wait: bool, timeout_s:
 
 
 class Watch:
-    """Looks at a pipeline again and again; each record of its journal is read once."""
+    """Looks at a pipeline of `partitions` partitions again and again; each record of its journal is read once.
 
-    def __init__(
-        self,
-        connection: Connection,
-        names: Names,
-        partitions: int,
-        group: AIOKafkaConsumer,
-        journal: AIOKafkaConsumer,
-    ) -> None:
+    `consumer` is one that can tell what the turn workers have committed.
+    """
+
+    def __init__(self, connection: Connection, names: Names, partitions: int, consumer: AIOKafkaConsumer) -> None:
         self._connection = connection
-        self._group = group
-        self._consumer = journal
+        self._consumer = consumer
         self._requests = [TopicPartition(names.topic(REQUESTS), number) for number in range(partitions)]
         self._journal = [TopicPartition(names.journal("turns"), number) for number in range(partitions)]
         self._censuses = [Census() for _ in range(partitions)]
@@ -127,38 +122,20 @@ class Watch:
     async def _asked(self) -> Sequence[tuple[int, TurnKey]]:
         """Return which turns the requests ask for that are not committed, each with its partition."""
         found: list[tuple[int, TurnKey]] = []
-        async with self._connection.consumer() as consumer:
-            starts = await self._committed()
-            async for record in to_the_end(self._connection, consumer, self._requests, starts):
-                try:
-                    request = codec.decode(record.value, REQUEST)
-                except WireError:
-                    continue  # a worker refuses it, and opens no turn that lasts
-                here = request.turn.thread.partition(len(self._requests)) == record.partition
-                if here and isinstance(request, TurnRequest):
-                    found.append((record.partition, request.turn))
+        starts = await self._committed()
+        async for record in to_the_end(self._connection, self._consumer, self._requests, starts):
+            try:
+                request = codec.decode(record.value, REQUEST)
+            except WireError:
+                continue  # a worker refuses it, and opens no turn that lasts
+            here = request.turn.thread.partition(len(self._requests)) == record.partition
+            if here and isinstance(request, TurnRequest):
+                found.append((record.partition, request.turn))
         return found
 
     async def _committed(self) -> Mapping[TopicPartition, int]:
         try:
-            offsets = {place: await self._group.committed(place) for place in self._requests}
+            offsets = {place: await self._consumer.committed(place) for place in self._requests}
         except KafkaError as error:
             raise self._connection.unreachable(type(error).__name__) from error
         return {place: offset for place, offset in offsets.items() if offset is not None}
-
-
-@asynccontextmanager
-async def watching(connection: Connection, names: Names, partitions: int) -> AsyncIterator[Watch]:
-    """Yield a look-out on a pipeline of `partitions` partitions.
-
-    Raises:
-        BrokerUnreachableError: nobody answers.
-    """
-    # It asks what the turn workers have committed, and joins their group as little as it takes records from it: not at all.
-    group = AIOKafkaConsumer(**connection.arguments(), group_id=names.group("turns"), enable_auto_commit=False)
-    async with connection.consumer() as journal:
-        try:
-            await group.start()
-            yield Watch(connection, names, partitions, group, journal)
-        finally:
-            await group.stop()
