@@ -71,30 +71,32 @@ class Report:
     absent: tuple[Absent, ...] = ()
     seconds: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
-    def ratios(self, figure: Figure) -> tuple[float, ...]:
-        """Return the figure's values, each divided by its base's of the same round.
+    def ratio(self, figure: Figure) -> float | None:
+        """Return the median of the figure's values, each divided by its base's of the same round.
 
-        Nothing without a base, or where that came to nothing once.
-
-        Raises:
-            LookupError: the base is not among the figures, or has other rounds.
+        None without a base, or where that came to nothing once. Raises as `compare` does.
         """
         if figure.base is None:
-            return ()
-        base = self.find(figure.group, figure.measure.name, figure.base)
-        if len(base.values) != len(figure.values):
-            raise LookupError(
-                f"{figure.group}, {figure.measure.name}: {figure.contender} has {len(figure.values)} rounds, and its base "
-                f"{figure.base} has {len(base.values)}: measure them side by side"
-            )
-        if not all(base.values):
-            return ()
-        return tuple(mine / theirs for mine, theirs in zip(figure.values, base.values, strict=True))
+            return None
+        return self.compare(figure.group, figure.measure.name, figure.contender, figure.base)
 
-    def ratio(self, figure: Figure) -> float | None:
-        """Return the median of the figure's ratios, or None where it has no base."""
-        found = self.ratios(figure)
-        return statistics.median(found) if found else None
+    def compare(self, group: str, measure: str, contender: str, beside: str) -> float | None:
+        """Return the median of a contender's values, each divided by another one's of the same round.
+
+        None where the other one's came to nothing once.
+
+        Raises:
+            LookupError: one of them has no figure, or the two have other rounds.
+        """
+        mine, theirs = (self.find(group, measure, name) for name in (contender, beside))
+        if len(mine.values) != len(theirs.values):
+            raise LookupError(
+                f"{group}, {measure}: {contender} has {len(mine.values)} rounds, and {beside} has {len(theirs.values)}: "
+                "measure them side by side"
+            )
+        if not all(theirs.values):
+            return None
+        return statistics.median(one / other for one, other in zip(mine.values, theirs.values, strict=True))
 
     def find(self, group: str, measure: str, contender: str) -> Figure:
         """Return one figure. Raises `LookupError` if there is none of these names."""

@@ -121,7 +121,7 @@ async def _timed(run: Run, frames: Sequence[str]) -> float:
 
 
 def _prepare(run: Run, frames: Sequence[str]) -> None:
-    if isinstance(run, gate_ours.FromBytesToBytes):
+    if isinstance(run, gate_ours.ThroughTheGate):
         run.prepare(frames)
 
 

@@ -12,7 +12,6 @@ from processors.calling import call_directly, run_chain
 from processors.chain import OutputChain
 from processors.patterns import Pattern
 from processors.patterns.redactor import Redactor, Rule
-from processors.scanner import ScannerChain
 from processors.testing import gate_policy
 from streams.gate import entries, events, machine
 from streams.gate.effects import effects_of
@@ -58,7 +57,8 @@ class OneMember:
 class ThroughTheGate:
     """The worker's own state machine from frames to effects, without bytes and without a broker.
 
-    `together` frames are one event, as when a worker finds them waiting.
+    `together` frames are one event, as when a worker finds them waiting. Frames are made before they are timed: others are
+    given theirs as well.
     """
 
     def __init__(self, members: Sequence[object], together: int = 1) -> None:
@@ -66,16 +66,25 @@ class ThroughTheGate:
         self._policy = gate_policy(self._deps)
         self._chain = OutputChain(self._deps.output_processors)
         self._together = together
+        self._frames: list[ModelFrame] = []
+
+    def prepare(self, frames: Sequence[str]) -> None:
+        """Make the frames that come next."""
+        last = len(frames) - 1
+        self._frames = [
+            ModelFrame(thread_id="t", turn_id="t", seq=seq, text=text, finish_reason="stop" if seq == last else None)
+            for seq, text in enumerate(frames)
+        ]
 
     async def __call__(self, frames: Sequence[str], release: Release, arrived: Callable[[int], None]) -> None:
-        """Send an answer through."""
+        """Send an answer through that was prepared."""
         opener = self._deps.scanners() if self._policy.mode == "scan" else None
         scan = AnswerScan(opener) if opener is not None else None
         turn = _open_turn(self._policy)
         last = len(frames) - 1
         waiting: list[ModelFrame] = []
         for seq, text in enumerate(frames):
-            waiting.append(self.read(seq, text, last))
+            waiting.append(self.read(seq))
             arrived(len(text))
             if len(waiting) < self._together and seq < last:
                 continue
@@ -90,9 +99,9 @@ class ThroughTheGate:
         if turn.outcome != "completed":
             raise RuntimeError(f"the answer ended as {turn.outcome}")
 
-    def read(self, seq: int, text: str, last: int) -> ModelFrame:
+    def read(self, seq: int) -> ModelFrame:
         """Return a frame."""
-        return ModelFrame(thread_id="t", turn_id="t", seq=seq, text=text, finish_reason="stop" if seq == last else None)
+        return self._frames[seq]
 
     def write(self, record: Record) -> None:
         """Do with what is to be published whatever takes time."""
@@ -102,7 +111,7 @@ class ThroughTheGate:
 
     def _happened(self, turn: Turn, event: events.Event, scan: AnswerScan | None, release: Release) -> Turn:
         for entry in machine.decide(turn, event, 0.0, self._policy, scan):
-            record = JournalRecord(n=turn.n, at=0.0, confirmed=-1, entry=entry)
+            record = JournalRecord(turn.n, 0.0, -1, entry)
             self.journal(record)
             for effect in effects_of(turn, record, self._policy.max_record_bytes):
                 self.write(effect.record)
@@ -113,10 +122,7 @@ class ThroughTheGate:
 
 
 class FromBytesToBytes(ThroughTheGate):
-    """The same from the bytes of frames to those of the journal and of what is published: a worker without a broker.
-
-    The bytes of frames are made before they are timed.
-    """
+    """The same from the bytes of frames to those of the journal and of what is published: a worker without a broker."""
 
     def __init__(self, members: Sequence[object], together: int = 1) -> None:
         super().__init__(members, together)
@@ -124,12 +130,10 @@ class FromBytesToBytes(ThroughTheGate):
 
     def prepare(self, frames: Sequence[str]) -> None:
         """Write the frames that come next."""
-        last = len(frames) - 1
-        self._raw = [
-            codec.encode(super(FromBytesToBytes, self).read(seq, text, last)) for seq, text in enumerate(frames)
-        ]
+        super().prepare(frames)
+        self._raw = [codec.encode(frame) for frame in self._frames]
 
-    def read(self, seq: int, text: str, last: int) -> ModelFrame:  # noqa: ARG002 - they are in the bytes
+    def read(self, seq: int) -> ModelFrame:
         """Return a frame, decoded."""
         return codec.decode(self._raw[seq], names.MODEL_FRAME)
 
@@ -149,12 +153,15 @@ class ScannersAlone:
     """
 
     def __init__(self, members: Sequence[Redactor], together: int = 1) -> None:
-        self._members = members
+        self._deps = Deps(output_processors=members)
         self._together = together
 
     async def __call__(self, frames: Sequence[str], release: Release, arrived: Callable[[int], None]) -> None:
         """Send an answer through."""
-        scanner = ScannerChain([member.open_scanner for member in self._members])
+        opened = self._deps.scanners()
+        if opened is None:
+            raise TypeError("every member of the chain is to be a scanner")
+        scanner = opened()
         if self._together == 1:
             for frame in frames:
                 arrived(len(frame))

@@ -27,6 +27,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from bench.figures import Measure
 from bench.processes import ROOT, memory_kb
 from bench.rounds import Contender, Findings, Setting, Values, side_by_side
+from bench.workers import journal_size
 from streams.brokers.embedded import EmbeddedBroker
 from streams.settings import Settings, environment
 from topics import codec, names
@@ -102,19 +103,6 @@ async def _poll(reader: aiokafka.AIOKafkaConsumer) -> list[aiokafka.ConsumerReco
     return [record for some in (await reader.getmany(timeout_ms=20)).values() for record in some]
 
 
-async def journal_size(connection: Connection, topic_names: Names) -> tuple[int, int]:
-    """Return how many records the journal's log holds, and how many bytes their keys and values have."""
-    records = size = 0
-    async with connection.consumer(max_poll_records=20_000) as reader:
-        topic = topic_names.journal("turns")
-        reader.assign([aiokafka.TopicPartition(topic, number) for number in range(PARTITIONS)])
-        while batch := await reader.getmany(timeout_ms=1_500):
-            for some in batch.values():
-                records += len(some)
-                size += sum(len(one.key or b"") + len(one.value or b"") for one in some)
-    return records, size
-
-
 async def force_cleaning(connection: Connection, topic_names: Names) -> None:
     """Have the broker clean the journal now, tombstones included, where it cleans logs at all."""
     admin = AIOKafkaAdminClient(bootstrap_servers=connection.bootstrap_servers)
@@ -174,7 +162,7 @@ async def keep_house(bootstrap: str, turns: int, *, chars: int, history: bool, c
                 await asyncio.sleep(1.0)
                 memory.append(((step + 1) * turns // STEPS, memory_kb(process.pid)))
             seconds = time.perf_counter() - began
-            dirty = await journal_size(connection, topic_names)
+            dirty = await journal_size(bootstrap, topic_names)
             clean = dirty
             if clean_s:
                 await force_cleaning(connection, topic_names)
@@ -182,7 +170,7 @@ async def keep_house(bootstrap: str, turns: int, *, chars: int, history: bool, c
                 # A segment is closed, and can be cleaned, only when something is written after its time.
                 await crowd.run(turns, PARTITIONS * 3)
                 await asyncio.sleep(10)
-                before, clean = clean, await journal_size(connection, topic_names)
+                before, clean = clean, await journal_size(bootstrap, topic_names)
                 if clean[0] < dirty[0] / 2 and clean[0] >= before[0] * 0.98:
                     break
     finally:

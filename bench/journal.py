@@ -16,8 +16,8 @@ from bench import load, workers
 from bench.figures import Figure, Measure
 from bench.frames import FRAME_BYTES, Frame, frame_of, interleaved
 from bench.gate_texts import prose
+from bench.groups import alone
 from bench.rounds import Contender, Findings, Setting, Values, side_by_side
-from bench.run import alone
 from bench.workers import Worker
 from topics.ids import TurnKey
 
@@ -26,6 +26,7 @@ OURS = "turn worker, three redactors"
 BOUND = "bound: 2.5 x answer + 160 x records"
 LENGTHS, QUICK_LENGTHS = (2_000, 20_000, 100_000), (500,)
 TURNS, FRAMES = 200, 50
+AT_ONCE = f"{TURNS} turns of {FRAMES} frames at once"
 QUICK_TURNS, QUICK_FRAMES = 10, 10
 _PAUSE_S = 0.003
 PER_BYTE, PER_RECORD = 2.5, 160
@@ -46,7 +47,7 @@ async def costs(setting: Setting) -> Values:
         load.reading(setting.bootstrap, ours.released) as reader,
     ):
         before = (0, 0)
-        for name, answer in [*answers, (f"{count} turns of {frames} frames at once", many)]:
+        for name, answer in [*answers, (AT_ONCE if not setting.quick else "a few turns at once", many)]:
             await _send(ours, producer, reader, answer, pause_s=_PAUSE_S if answer is not many else 0.0)
             now = await workers.journal_size(setting.bootstrap, ours.names)
             records, size = now[0] - before[0], now[1] - before[1]

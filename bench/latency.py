@@ -25,9 +25,9 @@ from aiokafka import AIOKafkaProducer
 from bench import hops, load, workers
 from bench.figures import Measure
 from bench.frames import Frame, interleaved, turns
+from bench.groups import alone
 from bench.hops import Hop
 from bench.rounds import Contender, FailedError, Findings, Run, Setting, Values, side_by_side
-from bench.run import alone
 
 GROUP = "latency"
 BASE = "bare aiokafka, JSON and a dict"

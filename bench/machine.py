@@ -15,13 +15,14 @@ _PACKAGES = ("faust-streaming", "aiokafka", "quixstreams", "nemoguardrails", "la
 
 
 def machine() -> dict[str, str]:
-    """Return the machine in a few words each."""
+    """Return the machine in a few words each, with how many processes wanted a processor in the minute before."""
     found = {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _first(r"model name\s*:\s*(.+)", "/proc/cpuinfo"),
         "cores": str(os.cpu_count()),
         "memory": _memory(),
         "Python": platform.python_version(),
+        "load before": f"{os.getloadavg()[0]:.1f}",
     }
     return {name: value for name, value in found.items() if value}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bench import headlines
 from bench.figures import Figure, Measure, Report
 
 #: From here on, digits stand in groups and there are none behind the point.
@@ -22,6 +23,11 @@ def as_text(report: Report) -> str:
     for (group, title, base), some in rows.items():
         lines += ["", f"{group}: {title}"]
         lines += ["  " + _line(row, widths) for row in [_heads(base), *some]]
+    found = [headlines.HEADS, *headlines.rows(report)]
+    if len(found) > 1:
+        widths = [max(len(row[at]) for row in found) for at in range(len(headlines.HEADS))]
+        lines += ["", "where turngate stands: medians of the rounds' ratios"]
+        lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in found]
     lines += ["", *_absences(report)]
     return "\n".join(lines).strip("\n")
 
@@ -32,6 +38,10 @@ def as_markdown(report: Report, abouts: Mapping[str, str]) -> str:
     A table has a row for each contender, or for each measure where there are more of those.
     """
     lines: list[str] = [_circumstances(report), ""]
+    found = headlines.rows(report)
+    if found:
+        lines += [f"| {' | '.join(headlines.HEADS)} |", "|---|---|---|---:|---|"]
+        lines += [f"| {' | '.join(row)} |" for row in found] + [""]
     for group in report.groups():
         figures = [figure for figure in report.figures if figure.group == group]
         if figures:

@@ -16,10 +16,10 @@ from functools import partial
 from bench import hops, load, workers
 from bench.figures import Measure
 from bench.frames import interleaved, turns
+from bench.groups import alone
 from bench.hops import Hop
 from bench.processes import cpu_s
 from bench.rounds import Contender, Findings, Run, Setting, Values, side_by_side
-from bench.run import alone
 
 GROUP = "throughput"
 SPEED = Measure("speed", "frames/s")
@@ -45,11 +45,13 @@ async def through_hop(hop: Hop, bootstrap: str, count: int, frames: int) -> Valu
         return {SPEED: batches.frames / took, PROCESSOR: used / batches.frames * _US}
 
 
-async def through_worker(bootstrap: str, deps: str | None, count: int, frames: int) -> Values:
+async def through_worker(
+    bootstrap: str, deps: str | None, count: int, frames: int, key_ring: str | None = None
+) -> Values:
     """Measure a turn worker with a chain, from the first frame to the end of the last turn."""
-    async with workers.worker(bootstrap, deps) as ours, load.producing(bootstrap) as producer:
+    async with workers.worker(bootstrap, deps, key_ring=key_ring) as ours, load.producing(bootstrap) as producer:
         await ours.open_turns(turns(count))
-        batches = load.Batches(producer, interleaved(count, frames))
+        batches = load.Batches(producer, map(ours.sealed, interleaved(count, frames)))
         async with load.reading(bootstrap, ours.released) as reader:
             used, began = cpu_s(ours.process.pid), time.perf_counter()
             sending = asyncio.create_task(batches.send(ours.frames))

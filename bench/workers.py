@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from bench import load
-from bench.frames import PARTITIONS
+from bench.frames import PARTITIONS, Frame
 from bench.processes import Running, module, running
 from bench.rounds import FailedError
+from streams.key_ring_settings import sealing_of
 from streams.settings import Settings, environment
 from topics.admin import TopicAdmin
 from topics.client import TurnClient
 from topics.connection import Connection
 from topics.ids import TurnKey
 from topics.names import FRAMES, PROMPTS, RELEASED_FRAMES, Names
+from topics.sealing import Sealing
 
 START_LIMIT_S = 60.0
 
@@ -32,6 +34,14 @@ class Worker:
     names: Names
     process: Running
     client: TurnClient
+    sealing: Sealing
+    settings: Settings
+
+    @contextmanager
+    def another(self) -> Iterator[Running]:
+        """Run one more worker, on the same topics and with the same settings."""
+        with running(module("turngate", "worker", "--role", "turns"), env=environment(self.settings)) as process:
+            yield process
 
     @property
     def frames(self) -> str:
@@ -43,6 +53,10 @@ class Worker:
         """The topic that readers read."""
         return self.names.topic(RELEASED_FRAMES)
 
+    def sealed(self, frame: Frame) -> Frame:
+        """Return a frame as it is to be written: sealed, if the worker has keys."""
+        return replace(frame, value=self.sealing.seal(self.frames, frame.key, frame.value) or frame.value)
+
     async def open_turns(self, turns: list[TurnKey]) -> None:
         """Submit turns, and return once each has its prompt: the worker waits for their frames."""
         for turn in turns:
@@ -53,15 +67,18 @@ class Worker:
 
 
 @asynccontextmanager
-async def worker(bootstrap: str, deps: str | None, **settings: Any) -> AsyncIterator[Worker]:
-    """Create topics, and run one turn worker with the chain `deps` (`module:attribute`) on them."""
+async def worker(
+    bootstrap: str, deps: str | None, *, partitions: int = PARTITIONS, **settings: Any
+) -> AsyncIterator[Worker]:
+    """Create topics of so many partitions, and run one turn worker with the chain `deps` (`module:attribute`) on them."""
     names = Names(f"bench-{uuid.uuid4().hex[:8]}.")
-    connection = Connection(bootstrap)
-    await TopicAdmin(connection, names).create(PARTITIONS)
-    given = Settings(broker=bootstrap, prefix=names.prefix, deps=deps, log_level="error", **settings)
+    given = Settings(**{"log_level": "error"} | settings, broker=bootstrap, prefix=names.prefix, deps=deps)
+    sealing = sealing_of(given)
+    connection = Connection(bootstrap, sealing=sealing)
+    await TopicAdmin(connection, names).create(partitions)
     with running(module("turngate", "worker", "--role", "turns"), env=environment(given)) as process:
         async with TurnClient(connection, names) as client:
-            yield Worker(bootstrap, names, process, client)
+            yield Worker(bootstrap, names, process, client, sealing, given)
 
 
 def ends(value: bytes) -> int:

@@ -21,7 +21,7 @@ from processors.declare import CONTROLS, KINDS, Declaration, Kind, Processor, li
 from processors.errors import DepsError, DepsImportError
 from processors.history import HistoryWindow, LastMessages, TokenLimit
 from processors.manifest import Manifest, Window
-from processors.scanner import ScannerChain
+from processors.scanner import OpenScanner, ScannerChain
 from processors.tools import Tool
 
 
@@ -144,13 +144,14 @@ class Deps:
         members: tuple[Processor, ...] = getattr(self, list_of(kind))
         return tuple(member for member in members if member.kind == kind)
 
-    def scanners(self) -> Callable[[], ScannerChain] | None:
+    def scanners(self) -> OpenScanner | None:
         """Return what opens the output chain's scanners, if every member has one. Only in mode `scan` are they to be run."""
         openers = [member.open_scanner for member in self.output_processors]
         found = [opener for opener in openers if opener is not None]
         if not found or len(found) < len(openers):
             return None
-        return lambda: ScannerChain(found)
+        # One alone has nobody to pass anything on to.
+        return found[0] if len(found) == 1 else lambda: ScannerChain(found)
 
 
 def load_deps(spec: str, *, paths: Sequence[str | Path] = ()) -> Deps:

@@ -12,6 +12,8 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn, Protocol
 
+from streams.private_ids import SaltedIds
+
 log = logging.getLogger(__name__)
 
 #: Exit status of a process that stopped because going on would have broken a promise. A supervisor should restart it.
@@ -20,11 +22,16 @@ EXIT_FATAL = 70
 _TOO_TALKATIVE = ("faust", "mode", "aiokafka", "kafka", "httpx", "httpx2", "openai", "streams.faust_shell")
 
 
-def configure_logging(level: str) -> None:
-    """Log to stderr from `level` on; libraries that log content, every offset or every request only from warnings on."""
+def configure_logging(level: str, id_salt: str = "") -> None:
+    """Log to stderr from `level` on; libraries that log content, every offset or every request only from warnings on.
+
+    `id_salt` is the key of the hashes that stand in for ids.
+    """
     logging.basicConfig(
         level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
     )
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(SaltedIds(id_salt))
     for name in _TOO_TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
 

@@ -20,7 +20,7 @@ from streams import kafka_settings
 from streams.gateway.keys import KeySettings
 from streams.key_ring_settings import KeyRingSettings
 from streams.providers import NAME, ProviderSettings
-from topics.names import DEFAULT_PREFIX
+from topics.names import DEFAULT_PREFIX, TOPICS
 
 PREFIX = "TURNGATE_"
 FILE = "turngate.toml"
@@ -175,6 +175,12 @@ class Settings(BaseSettings, KeyRingSettings, kafka_settings.KafkaSettings):
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="port of /live, /ready and /metrics; none are served without it"
     )
+    retention_s: dict[str, PositiveInt] = Field(
+        default_factory=dict, description="how long topics keep records, as a JSON object of topics and times"
+    )
+    log_id_salt: SecretStr | None = Field(
+        default=None, description="the key of the hashes that stand in logs for ids of threads and turns"
+    )
     traces: bool = Field(default=False, description="trace turns with OpenTelemetry, set up by its own OTEL_ variables")
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is logged")
 
@@ -184,6 +190,15 @@ class Settings(BaseSettings, KeyRingSettings, kafka_settings.KafkaSettings):
         """Refuse here what brokers would refuse of a topic's name, or would not tell from another's."""
         if not _TOPIC_PREFIX.fullmatch(value):
             raise PydanticCustomError("prefix", "write 1 to 100 of the characters A-Z a-z 0-9 . _ -")
+        return value
+
+    @field_validator("retention_s")
+    @classmethod
+    def _kept_topics(cls, value: dict[str, int]) -> dict[str, int]:
+        """Refuse topics that are not there, or that keep the last record of each key for as long as there is one."""
+        kept = sorted(topic.name for topic in TOPICS if topic.retention_s is not None)
+        if not set(kept) >= value.keys():
+            raise PydanticCustomError("retention", f"name some of the topics {', '.join(kept)}")
         return value
 
     @field_validator("providers")

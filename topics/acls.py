@@ -16,6 +16,7 @@ from topics.names import (
     DEAD_LETTERS,
     DECISIONS,
     DEPLOYMENTS,
+    ERASURES,
     FRAMES,
     PROMPTS,
     RELEASED_FRAMES,
@@ -54,13 +55,13 @@ WRITES_AS: Mapping[AclRole, tuple[Writer, ...]] = {
 #: What each role reads. Turn workers read `released` to repeat a terminal frame, and `usage` for budgets; callers follow the
 #: turns they submit, and the gateway also tells what became of them.
 READS: Mapping[AclRole, tuple[Topic, ...]] = {
-    "turns": (REQUESTS, FRAMES, TOOL_RESULTS, RELEASED_FRAMES, USAGE, DEPLOYMENTS),
-    "models": (PROMPTS, CANCELS),
-    "tools": (TOOL_CALLS, CANCELS),
+    "turns": (REQUESTS, FRAMES, TOOL_RESULTS, RELEASED_FRAMES, USAGE, DEPLOYMENTS, ERASURES),
+    "models": (PROMPTS, CANCELS, ERASURES),
+    "tools": (TOOL_CALLS, CANCELS, ERASURES),
     "callers": (RELEASED_FRAMES,),
     "gateway": (RELEASED_FRAMES, USAGE, DECISIONS),
     "readers": (RELEASED_FRAMES,),
-    "operator": (USAGE, DECISIONS, DEPLOYMENTS, AUDIT, WORKERS, DEAD_LETTERS),
+    "operator": (USAGE, DECISIONS, DEPLOYMENTS, AUDIT, ERASURES, WORKERS, DEAD_LETTERS),
 }
 _JOURNALS: Mapping[AclRole, JournalRole] = {"turns": "turns", "models": "models", "tools": "tools"}
 #: What `turngate dead-letters` looks at and sends again, on top of all else, for an operator who is to do that.
@@ -109,8 +110,9 @@ def _grants(role: AclRole, names: Names, *, replays: bool) -> Iterator[Grant]:
         yield Grant(role, "group", names.group(journal), ("Read",))
 
 
-#: To create and check topics; a worker looks whether all are there before it starts, and need not see how they are set.
-_LAYS_OUT: Final[tuple[Operation, ...]] = ("Create", "Describe", "DescribeConfigs")
+#: To create, check and correct topics. A worker looks whether all are there before it starts, and need not see how they
+#: are set.
+_LAYS_OUT: Final[tuple[Operation, ...]] = ("Create", "Describe", "DescribeConfigs", "AlterConfigs")
 
 
 def _operations(role: AclRole, topic: Topic, *, replays: bool) -> tuple[Operation, ...]:

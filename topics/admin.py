@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError, for_code
-from aiokafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest
+from aiokafka.errors import IncompatibleBrokerVersion, KafkaError, UnsupportedVersionError, for_code
+from aiokafka.protocol.admin import AlterConfigsRequest, CreateTopicsRequest, DescribeConfigsRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
 from topics.errors import TopicLayoutError
-from topics.layout import BROKER_DEFAULT, Finding, TopicLayout, TopicState, findings, wanted_layout
+from topics.layout import BROKER_DEFAULT, CORRECTABLE, Finding, TopicLayout, TopicState, findings, wanted_layout
 from topics.names import REQUESTS, Names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from aiokafka.client import AIOKafkaClient
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _TOPIC_RESOURCE = 2
 _ALREADY_EXISTS = 36
+#: Where a broker says that a configuration comes from.
+_SET_ON_TOPIC = 1
+_CORRECTED = frozenset({"retention.ms", "segment.ms", "max.compaction.lag.ms"})
 _POLL_S = 0.1
 _OTHER_PREFIX = (
     "Partitions and cleanup of a topic in use cannot be changed safely: choose another prefix (TURNGATE_PREFIX) for a "
@@ -55,24 +58,32 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """What `create` did: the names of topics it `created`, and of those that were `there` and right."""
+    """What `create` did: the names of topics it `created`, of those that were `there`, and of which it `corrected`."""
 
     created: tuple[str, ...]
     there: tuple[str, ...]
+    corrected: tuple[str, ...] = ()
 
 
 class TopicAdmin:
     """The topics of the pipeline that `names` describes, on the broker that `connection` reaches.
 
+    `retention_s` has, by short name, the seconds that topics keep records where that is not as in the table of topics.
+
     Each method opens its own connection and closes it. All of them raise `BrokerUnreachableError` when nobody answers.
     """
 
-    def __init__(self, connection: Connection, names: Names | None = None) -> None:
+    def __init__(
+        self, connection: Connection, names: Names | None = None, *, retention_s: Mapping[str, int] | None = None
+    ) -> None:
         self._connection = connection
         self._names = names or Names()
+        self._retention_s = dict(retention_s or {})
 
     async def create(self, partitions: int, replication: int = BROKER_DEFAULT) -> Creation:
         """Create what is missing of a pipeline with `partitions` partitions; does nothing where all is as it should be.
+
+        Where a topic keeps its records for another time than it should, that is corrected.
 
         `replication` is the number of replicas of each new topic; the default leaves it to the broker's own default,
         which is 1 on a development machine and what the operator chose on a cluster. From 3 replicas on, writes need
@@ -82,17 +93,23 @@ class TopicAdmin:
             TopicLayoutError: topics exist with another layout (nothing is created then), or the broker refused some.
             ValueError: `partitions` or `replication` is out of range.
         """
-        wanted = wanted_layout(self._names, partitions, replication)
+        wanted = wanted_layout(self._names, partitions, replication, self._retention_s)
         async with self._connection.client() as client:
             existing = await self._describe(client)
-            _refuse(f for f in findings(wanted, existing) if f.kind != "missing")
+            found = findings(wanted, existing)
+            _refuse(f for f in found if f.kind != "missing" and f.kind not in CORRECTABLE)
+            wrong = {f.topic for f in found if f.kind in CORRECTABLE}
+            await self._correct(client, [one for one in wanted if one.name in wrong], existing)
             missing = [layout for layout in wanted if layout.name not in existing]
             created = await self._create(client, missing, replication)
             await self._await_leaders(client, missing)
-            _refuse(findings(wanted, await self._describe(client)))
+            # A broker may take a moment to tell of what it was asked to correct.
+            _refuse(f for f in findings(wanted, await self._describe(client)) if f.kind not in CORRECTABLE)
+        there = [layout.name for layout in wanted if layout.name not in created]
         return Creation(
             created=tuple(layout.name for layout in wanted if layout.name in created),
-            there=tuple(layout.name for layout in wanted if layout.name not in created),
+            there=tuple(there),
+            corrected=tuple(name for name in there if name in wrong),
         )
 
     async def check(self, partitions: int | None = None) -> list[Finding]:
@@ -106,7 +123,7 @@ class TopicAdmin:
         existing = await self.describe()
         if partitions is None:
             partitions = self._pipeline_partitions(existing)
-        return findings(wanted_layout(self._names, partitions), existing)
+        return findings(wanted_layout(self._names, partitions, retention_s=self._retention_s), existing)
 
     async def require(self) -> int:
         """Return the partition count of a pipeline whose topics are all there and right.
@@ -116,7 +133,9 @@ class TopicAdmin:
         """
         existing = await self.describe()
         partitions = self._pipeline_partitions(existing)
-        _refuse(findings(wanted_layout(self._names, partitions), existing))
+        found = findings(wanted_layout(self._names, partitions), existing)
+        # How long records are kept is between the operator and the broker.
+        _refuse(finding for finding in found if finding.kind not in CORRECTABLE)
         return partitions
 
     async def pipeline_partitions(self) -> int:
@@ -167,6 +186,7 @@ class TopicAdmin:
             if topic["topic"].startswith(self._names.prefix) and topic["partitions"]
         }
         configs: dict[str, dict[str, str]] = {}
+        own: dict[str, frozenset[str]] = {}
         if counts:
             # All configs (None) of each: the embedded broker hangs up when asked for some by name.
             wish = [(_TOPIC_RESOURCE, name, None) for name in counts]
@@ -175,7 +195,36 @@ class TopicAdmin:
                 if resource["error_code"] == 0:  # otherwise we may not know, for example for want of permission
                     entries = resource["config_entries"]
                     configs[resource["resource_name"]] = {e["config_names"]: e["config_value"] for e in entries}
-        return {name: TopicState(name, count, configs.get(name, {})) for name, count in counts.items()}
+                    set_here = (e["config_names"] for e in entries if e.get("config_source") == _SET_ON_TOPIC)
+                    own[resource["resource_name"]] = frozenset(set_here)
+        return {
+            name: TopicState(name, count, configs.get(name, {}), own.get(name, frozenset()))
+            for name, count in counts.items()
+        }
+
+    async def _correct(
+        self, client: AIOKafkaClient, layouts: Sequence[TopicLayout], existing: Mapping[str, TopicState]
+    ) -> None:
+        """Give these topics their configuration back; what else is set on them stays."""
+        for layout in layouts:
+            state = existing[layout.name]
+            # The request replaces all that is set on a topic, so that all of it is said again.
+            others = {name: state.configs[name] for name in state.own}
+            wish = [(_TOPIC_RESOURCE, layout.name, list((others | dict(layout.configs)).items()))]
+            node, request = client.get_random_node(), AlterConfigsRequest(wish, validate_only=False)
+            try:
+                code = (await client.send(node, request)).to_object()["resources"][0]["error_code"]
+            except IncompatibleBrokerVersion:  # the embedded broker
+                code = UnsupportedVersionError.errno
+            except (KafkaError, OSError) as error:
+                raise self._connection.unreachable(type(error).__name__) from error
+            if code:
+                told = ",".join(f"{name}={value}" for name, value in layout.configs.items() if name in _CORRECTED)
+                raise TopicLayoutError(
+                    f"The broker did not change the configuration of {layout.name} ({for_code(code).__name__}). Permit it "
+                    "(`turngate topics acls`), or run: kafka-configs.sh --alter --entity-type topics --entity-name "
+                    f"{layout.name} --add-config {told}"
+                )
 
     async def _create(self, client: AIOKafkaClient, layouts: Sequence[TopicLayout], replication: int) -> set[str]:
         """Return the names of those that were created; one that somebody else has just made is not among them."""

@@ -30,7 +30,8 @@ ABOUT: Mapping[str, str] = {
     "usage": "What model calls cost.",
     "decisions": "What each processor decided about a turn, without content.",
     "deployments": "Which version of each processor is active.",
-    "audit": "Who changed deployments, and when.",
+    "audit": "Who changed deployments or erased threads, and when.",
+    "erasures": "Threads and users to be forgotten, and what workers made of that.",
     "workers": "What each worker runs and could run.",
     "dead-letters": "Records that could not be taken: where they are, and what is wrong with them.",
 }
@@ -47,7 +48,7 @@ _KEYS: Mapping[KeyKind, Schema] = {
         "examples": ["output/redact-emails", "output/redact-emails@2", "promotion"],
     },
     "name": {"type": "string", "description": "the worker's name"},
-    "id": {"type": "string", "description": "the record's `id`: `topic/partition/offset` of what was refused"},
+    "id": {"type": "string", "description": "the record's `id`; of a dead letter what was refused"},
 }
 #: What records about turns carry where turns are traced, and what a caller who traces puts on requests.
 _HEADERS: Final[Schema] = {

@@ -94,7 +94,10 @@ def parse(raw: bytes | None) -> dict[str, Any]:
     if raw is None:
         msg = "the record has no value (a tombstone): publish a JSON object"
         raise MalformedRecordError(msg)
-    data = load(raw)
+    try:
+        data = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        data = _parse_leniently(raw)
     if not isinstance(data, dict):
         msg = f"the record is a JSON {_json_type(data)}: publish a JSON object"
         raise MalformedRecordError(msg)

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from topics.names import DAY_S, SINGLE, TOPICS, JournalRole, Names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 #: The replication factor that leaves the choice to the broker's `default.replication.factor`.
 BROKER_DEFAULT = -1
 #: A journal's tombstones must outlive any reader that is replaying it, and its log must become compactable soon.
 JOURNAL_DELETE_RETENTION_MS = 3_600_000
 JOURNAL_SEGMENT_MS = 600_000
+#: At the latest after so long the old values under tombstones are gone: else the cleaner may leave them for ever.
+JOURNAL_COMPACTION_LAG_MS = DAY_S * 1000
 #: From this many replicas on, one may be down and an acknowledged record is still on two.
 _REPLICAS_FOR_QUORUM = 3
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLayout:
-    """How one topic must be: `configs` are Kafka's names and values, `cleanup.policy` among them."""
+    """How one topic must be: `configs` are Kafka's names and values, `cleanup.policy` among them.
+
+    `binding` says that an operator has set how long it keeps records; otherwise what the broker has is fine.
+    """
 
     name: str
     partitions: int
     configs: Mapping[str, str]
+    binding: bool = False
 
     @property
     def cleanup(self) -> str:
@@ -35,11 +43,12 @@ class TopicLayout:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """How one topic is: `configs` holds what the broker tells, possibly nothing."""
+    """How one topic is: `configs` holds what the broker tells, possibly nothing; `own` names what the topic itself sets."""
 
     name: str
     partitions: int
     configs: Mapping[str, str] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
 
     @property
     def cleanup(self) -> str | None:
@@ -47,7 +56,11 @@ class TopicState:
         return self.configs.get("cleanup.policy")
 
 
-FindingKind = Literal["missing", "partitions", "cleanup", "delete-retention"]
+FindingKind = Literal["missing", "partitions", "cleanup", "delete-retention", "retention", "compaction-lag"]
+#: What is wrong, and does no harm to a pipeline that runs: `create` corrects it.
+CORRECTABLE: Final[frozenset[FindingKind]] = frozenset({"retention", "compaction-lag"})
+#: What each of these is about, and what it is on a topic whose configuration does not say.
+_LIMITS: Final[Mapping[FindingKind, str]] = {"retention": "retention.ms", "compaction-lag": "max.compaction.lag.ms"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +78,15 @@ class Finding:
         return f"{self.topic}: has {self.is_}, wanted {self.wanted}"
 
 
-def wanted_layout(names: Names, partitions: int, replication: int = BROKER_DEFAULT) -> tuple[TopicLayout, ...]:
+def wanted_layout(
+    names: Names,
+    partitions: int,
+    replication: int = BROKER_DEFAULT,
+    retention_s: Mapping[str, int] = MappingProxyType({}),
+) -> tuple[TopicLayout, ...]:
     """Return the layout of every topic of a pipeline with `partitions` partitions, the journals included.
+
+    `retention_s` has, by short name, the seconds that topics keep their records if that is not as in the table of topics.
 
     Raises:
         ValueError: `partitions` is not positive, or `replication` neither positive nor `BROKER_DEFAULT`.
@@ -80,16 +100,19 @@ def wanted_layout(names: Names, partitions: int, replication: int = BROKER_DEFAU
     for topic in TOPICS:
         configs = {"cleanup.policy": topic.cleanup, **common}
         if topic.retention_s is not None:
-            configs["retention.ms"] = str(topic.retention_s * 1000)
+            kept_s = retention_s.get(topic.name, topic.retention_s)
+            configs["retention.ms"] = str(kept_s * 1000)
             # Records go only with a whole segment, and a segment lasts a week unless told otherwise.
-            configs["segment.ms"] = str(min(topic.retention_s, DAY_S) * 1000)
-        layouts.append(TopicLayout(names.topic(topic), partitions if topic.per_turn else SINGLE, configs))
+            configs["segment.ms"] = str(min(kept_s, DAY_S) * 1000)
+        count = partitions if topic.per_turn else SINGLE
+        layouts.append(TopicLayout(names.topic(topic), count, configs, topic.name in retention_s))
     for role in get_args(JournalRole):
         configs = {
             # Never `delete` as well: a journal that forgets by age forgets open turns.
             "cleanup.policy": "compact",
             "delete.retention.ms": str(JOURNAL_DELETE_RETENTION_MS),
             "segment.ms": str(JOURNAL_SEGMENT_MS),
+            "max.compaction.lag.ms": str(JOURNAL_COMPACTION_LAG_MS),
             **common,
         }
         layouts.append(TopicLayout(names.journal(role), partitions, configs))
@@ -116,6 +139,13 @@ def findings(wanted: Iterable[TopicLayout], existing: Mapping[str, TopicState]) 
         if least is not None and kept is not None and int(kept) < int(least):
             is_, wish = f"delete.retention.ms={kept}", f"at least {least}"
             found.append(Finding(layout.name, "delete-retention", is_, wish))
+        for kind, config in _LIMITS.items():
+            limit, told = layout.configs.get(config), state.configs.get(config)
+            if limit is None or told is None or told == limit:
+                continue
+            # Whoever has the cleaner come sooner has a reason.
+            if layout.binding if kind == "retention" else int(told) > int(limit):
+                found.append(Finding(layout.name, kind, f"{config}={told}", f"{config}={limit}"))
     return found
 
 

@@ -23,6 +23,11 @@ def _request_type(value: object) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def _erasure_type(value: object) -> str:
+    kind = value.get("type", "erase") if isinstance(value, dict) else getattr(value, "type", "erase")
+    return kind if isinstance(kind, str) else ""
+
+
 def _deployment_type(value: object) -> str:
     kind = value.get("type", "deployment") if isinstance(value, dict) else getattr(value, "type", "deployment")
     return kind if isinstance(kind, str) else ""
@@ -32,6 +37,12 @@ def _deployment_type(value: object) -> str:
 Request = Annotated[
     Annotated[records.TurnRequest, Tag("turn")] | Annotated[records.CancelTurn, Tag("cancel")],
     Discriminator(_request_type),
+]
+
+#: What `erasures` carries: a record without a `type` is an operator's wish.
+ErasureShape = Annotated[
+    Annotated[records.Erase, Tag("erase")] | Annotated[records.Erased, Tag("erased")],
+    Discriminator(_erasure_type),
 ]
 
 #: What `deployments` carries: a record without a `type` is a deployment.
@@ -100,6 +111,9 @@ AUDIT = Topic(
     sensitive=False,
     key="processor",
 )
+ERASURE: TypeAdapter[records.Erase | records.Erased] = TypeAdapter(ErasureShape)
+ERASED: TypeAdapter[records.Erased] = TypeAdapter(records.Erased)
+ERASURES = Topic("erasures", ERASURE, ("operator", "turn worker", "model runner", "tool runner"), 7 * DAY_S, key="id")
 WORKERS = Topic(
     "workers", TypeAdapter(records.WorkerStatus), ("any worker",), None, per_turn=False, sensitive=False, key="name"
 )
@@ -117,6 +131,7 @@ TOPICS: tuple[Topic, ...] = (
     DECISIONS,
     DEPLOYMENTS,
     AUDIT,
+    ERASURES,
     WORKERS,
     DEAD_LETTERS,
 )

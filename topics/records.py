@@ -552,17 +552,79 @@ DeploymentRecord: TypeAlias = ProcessorVersion | Deployment | Promotion
 class AuditRecord(Record):
     """What an operator does to the deployments: `record` is written under `key` there, right after this; null deletes.
 
-    A change never comes without one of these. One of these may come without its change, if the command was cut off.
+    Of an erasure it says who wants it before, and what became of it after. A change never comes without one of these. One of
+    these may come without its change, if the command was cut off.
     """
 
     action: str
     """the command"""
     key: str
-    """the key on `deployments`"""
+    """the key on `deployments`; of an erasure `thread/` or `user/` and the hash of the id"""
     record: dict[str, Any] | None = None
-    """what is written there; null is a deletion"""
+    """what is written there, of an erasure counts; null is a deletion"""
     by: str
     """who does it"""
+    at: float
+    """when"""
+
+
+class Erase(Record):
+    """An operator, `by`, wants everything about one thread, or about every thread that one user spoke in, forgotten.
+
+    Exactly one of `thread_id` and `user_id` is given. Threads with open turns are left alone unless `cancel_open`. `id`
+    is unique: a repeat of a record is recognised by it, and answers name it.
+    """
+
+    type: Literal["erase"] = "erase"
+    """what record this is"""
+    id: Id
+    """unique: by it a repeat is recognised, and answers name it"""
+    tenant: Id = "default"
+    """whose thread or user it is"""
+    thread_id: Id | None = None
+    """the thread to erase; either this or `user_id`"""
+    user_id: Text | None = None
+    """the user whose threads to erase"""
+    cancel_open: bool = False
+    """whether open turns are cancelled; otherwise they stand in the way"""
+    by: str
+    """who wants it"""
+    at: float
+    """when"""
+
+
+class Erased(Record):
+    """What a worker made of the `Erase` of this `id` in one partition: it says no more of a person than which `threads`.
+
+    `turns` counts those whose journal goes, `open` the ones of them that were open, `remembered` those that their thread
+    remembered, `calls` those of a runner. With `refused` nothing was done, since turns are open. `more` says that there is
+    more than fits into one answer: ask again.
+    """
+
+    type: Literal["erased"] = "erased"
+    """what record this is"""
+    id: Id
+    """that of the `Erase`"""
+    tenant: Id = "default"
+    """the same"""
+    role: Literal["turns", "models", "tools"]
+    """who answers"""
+    partition: NonNegativeInt
+    """for which partition"""
+    threads: tuple[Id, ...] = ()
+    """the threads that were erased there"""
+    refused: bool = False
+    """nothing was done, because turns are open"""
+    turns: NonNegativeInt = 0
+    """how many turns' journals go"""
+    open: NonNegativeInt = 0
+    """how many turns were open: they are cancelled, or stand in the way"""
+    remembered: NonNegativeInt = 0
+    """how many turns the threads remembered"""
+    calls: NonNegativeInt = 0
+    """how many calls of a runner"""
+    more: bool = False
+    """there are more threads than fit into an answer: ask again"""
     at: float
     """when"""
 

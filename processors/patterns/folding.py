@@ -61,6 +61,11 @@ def fold(text: str) -> Folded:
     return Folded(folded, places)
 
 
+def folds_to_itself(text: str) -> bool:
+    """Return whether there is but one way to read `text`, wherever it stands: folds change no character of it."""
+    return text.isascii() or fold(text).places is None
+
+
 def context(text: str, end: int, count: int) -> str:
     """Return what stands before code point `end` of `text`, shortened as far as no detector can tell.
 

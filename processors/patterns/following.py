@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from processors.patterns.automaton import MOST_CHARS, Automaton, Configuration, Move, move_of
-from processors.patterns.folding import context
+from processors.patterns.folding import context, folds_to_itself
 
 #: So many characters before what is unsettled are kept, as neighbours of what may be found there: a finder may look back
 #: no further.
@@ -32,12 +32,13 @@ _NO_MOVES: dict[str, Move] = {}
 class Following:
     """Follows a text and holds what is open of it. Without an `automaton` it only holds.
 
-    With `ascii_only` the automaton reads nothing else: the rest is to be read in more than one way.
+    Where the text is read through `folds`, the automaton reads only what these leave as it is: the rest is to be read in
+    more than one way.
     """
 
-    def __init__(self, automaton: Automaton | None, *, ascii_only: bool) -> None:
+    def __init__(self, automaton: Automaton | None, *, folds: bool) -> None:
         self._automaton = automaton
-        self._ascii_only = ascii_only
+        self._folds = folds
         #: None where it is lost.
         self._at: Configuration | None = None
         #: The moves from there; none while what is held is in pieces.
@@ -130,7 +131,7 @@ class Following:
         """
         at, length = self._at, self._length
         self._at, self._moves = None, _NO_MOVES
-        if self._automaton is None or len(delta) > MOST_CHARS or (self._ascii_only and not delta.isascii()):
+        if self._automaton is None or len(delta) > MOST_CHARS or (self._folds and not folds_to_itself(delta)):
             return None
         if at is None and (at := self._again(self._automaton, length)) is None:
             return None
@@ -161,7 +162,7 @@ class Following:
             return None
         before = self._before()
         held = self._all_held()
-        if self._ascii_only and not (held.isascii() and before[-1:].isascii()):
+        if self._folds and not (folds_to_itself(held) and folds_to_itself(before[-1:])):
             # The character before counts as well: it is the neighbour of what begins here.
             return None
         step = automaton.read_once(automaton.outset(before), held)

@@ -135,7 +135,7 @@ class RedactingScanner(Following):
     """Reads one answer; `changes` counts what it replaced so far."""
 
     def __init__(self, rules: Rules, placeholders: Placeholders) -> None:
-        super().__init__(rules.automaton, ascii_only=rules.folds)
+        super().__init__(rules.automaton, folds=rules.folds)
         self._rules = rules
         self._placeholders = placeholders
         self._looked_at = 0

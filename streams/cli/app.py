@@ -14,6 +14,7 @@ from streams.cli.commands import (
     backtest,
     dead_letters,
     demo,
+    erase,
     follow,
     gate,
     gateway,
@@ -54,6 +55,8 @@ app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(processors.app, name="processors")
 app.add_typer(audit.app, name="audit")
 app.add_typer(threads.app, name="threads")
+app.command("erase")(erase.erase)
+app.command("hash-id")(erase.hash_id)
 app.command("gate")(gate.gate)
 app.command("backtest")(backtest.backtest)
 app.command("settings")(settings.settings)

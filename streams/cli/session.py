@@ -36,8 +36,13 @@ def begin(overrides: Mapping[str, Any] | None = None, *, worker: bool = False) -
         _refuse_variables_in_file()
         raise
     level = settings.log_level
-    configure_logging("warning" if level == "info" and not worker else level)
+    configure_logging("warning" if level == "info" and not worker else level, salt_of(settings))
     return settings
+
+
+def salt_of(settings: Settings) -> str:
+    """Return the key of the hashes that stand in for ids in logs; empty if none is set."""
+    return settings.log_id_salt.get_secret_value() if settings.log_id_salt is not None else ""
 
 
 def _refuse_variables_in_file() -> None:

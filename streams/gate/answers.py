@@ -35,8 +35,7 @@ def with_text(answer: Answer, entry: entries.Llm) -> Answer:
         released, verbatim = answer.released.append(text.tail(start)[: live - start]), answer.verbatim
     else:
         released, verbatim = answer.released.append(out), answer.verbatim and not out
-    seq = said["seq"]
-    return answer.with_(text=text, half=None, next_seq=seq, finish_reason=None, released=released, verbatim=verbatim)
+    return answer.grown(text, said["seq"], released, verbatim=verbatim)
 
 
 def _brought(answer: Answer, entry: entries.Llm) -> dict[str, Any]:

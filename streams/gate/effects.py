@@ -71,8 +71,8 @@ def effects_of(before: Turn, record: JournalRecord, max_bytes: int) -> tuple[Pub
     entry = record.entry
     if entries.brings_text_alone(entry):
         # Nearly every record, and nothing but text comes of it.
-        text = _newly_released(before, entry) if before.request.delivery == "stream" else ""
-        if not text:
+        text = _newly_released(before, entry)
+        if not text or before.request.delivery != "stream":
             return ()
         if MAX_JSON_BYTES_PER_CHAR * len(text) + 2 <= max_bytes:
             return (Publish(names.RELEASED_FRAMES, _text_frame(before, text, before.released_offset)),)
@@ -80,19 +80,22 @@ def effects_of(before: Turn, record: JournalRecord, max_bytes: int) -> tuple[Pub
 
 
 def _newly_released(before: Turn, entry: entries.Llm) -> str:
-    if entry.live is None:
-        return entry.release
+    said = entry.__dict__
+    live: int | None = said["live"]
+    if live is None:
+        release: str = said["release"]
+        return release
     start = before.released_offset
-    return before.answer.text.append(entry.text).tail(start)[: entry.live - start]
+    return before.answer.text.append(said["text"]).tail(start)[: live - start]
 
 
 def _text_frame(turn: Turn, text: str, offset: int) -> TextFrame:
     """Return a frame of text, for which nothing needs to be checked."""
-    request = turn.request
+    asked = turn.request.__dict__
     fields = _TEXT.copy()
-    fields["tenant"] = request.tenant
-    fields["thread_id"] = request.thread_id
-    fields["turn_id"] = request.turn_id
+    fields["tenant"] = asked["tenant"]
+    fields["thread_id"] = asked["thread_id"]
+    fields["turn_id"] = asked["turn_id"]
     fields["step"] = turn.step
     fields["attempt"] = turn.attempt
     fields["offset"] = offset

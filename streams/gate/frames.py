@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from streams.gate.entries import Llm
@@ -23,6 +24,8 @@ _MAX_FINISH_CHARS = 200
 #: More than the JSON around a frame's texts takes, and around a tool call's.
 _OVERHEAD_BYTES = 64
 _NOTHING_YET = Llm()
+#: What a frame says beside its text, but for reasoning, of which nothing is made.
+_BESIDE_TEXT = itemgetter("step", "attempt", "seq", "refusal", "tool_call_delta", "finish_reason", "usage", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +74,17 @@ def text_alone(answer: Answer, frames: Sequence[ModelFrame], *, step: int, attem
     if not frames or answer.early or answer.half is not None or answer.finish_reason is not None:
         return None
     seq = answer.next_seq
-    texts: list[str] = []
+    text = ""
     for frame in frames:
-        # A look into the fields is half of what asking the model for them costs.
+        # The fields by themselves, and all of them in one look: to ask the model for each costs more than all else here.
         said = frame.__dict__
-        if said["seq"] != seq or said["step"] != step or said["attempt"] != attempt:
-            return None
-        if (
-            said["finish_reason"] is not None
-            or said["tool_call_delta"] is not None
-            or said["refusal"] is not None
-            or said["usage"] is not None
-            or said["error"] is not None
-        ):
+        if _BESIDE_TEXT(said) != (step, attempt, seq, None, None, None, None, None):
             return None
         seq += 1
-        texts.append(said["text"] or "")
-    text = texts[0] if len(texts) == 1 else "".join(texts)
-    fits = _OVERHEAD_BYTES * len(texts) + MAX_JSON_BYTES_PER_CHAR * len(text) <= max_bytes
-    return text if fits and (text.isascii() or _is_whole(text)) else None
+        text += said["text"] or ""
+    if _OVERHEAD_BYTES * len(frames) + MAX_JSON_BYTES_PER_CHAR * len(text) > max_bytes:
+        return None
+    return text if text.isascii() or _is_whole(text) else None
 
 
 def _is_whole(text: str) -> bool:

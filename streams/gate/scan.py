@@ -44,12 +44,14 @@ class AnswerScan:
         read = answer.text.length
         if self._read != read or out < self._gone:
             self._begin(answer)
-        self._feed(text)
         self._read = read + len(text)
+        self._feed(text)
         if self._silent or (self._out and not self._agrees()):
             return ""
-        waiting = self._certain = self._certain[out - self._gone :]
-        self._gone = out
+        waiting = self._certain
+        if out != self._gone:
+            waiting = self._certain = waiting[out - self._gone :]
+            self._gone = out
         return waiting[: safe_length(waiting, len(waiting))] if waiting else ""
 
     def _begin(self, answer: Answer) -> None:

@@ -103,6 +103,19 @@ class Answer(Copied):
             ]
         return tuple(like(call, arguments=followed_by(call.arguments, "")) for call in calls) if ended else tuple(calls)
 
+    def grown(self, text: Rope, next_seq: int, released: Rope, *, verbatim: bool) -> Answer:
+        """Return `with_` these, and nothing half read: for every frame, so without what that costs for any fields."""
+        fields = self.__dict__.copy()
+        fields["text"] = text
+        fields["half"] = None
+        fields["next_seq"] = next_seq
+        fields["finish_reason"] = None
+        fields["released"] = released
+        fields["verbatim"] = verbatim
+        copy = _new(Answer)
+        _set_fields(copy, fields)
+        return copy
+
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
@@ -168,6 +181,17 @@ class Turn(Copied):
     outcome: str | None = None
     closed_at: tuple[int, int] | None = None
 
+    def grown(self, n: int, confirmed: int, answer: Answer, progress_at: float) -> Turn:
+        """Return `with_` these: for every frame, so without what that costs for any fields."""
+        fields = self.__dict__.copy()
+        fields["n"] = n
+        fields["confirmed"] = confirmed
+        fields["answer"] = answer
+        fields["progress_at"] = progress_at
+        copy = _new(Turn)
+        _set_fields(copy, fields)
+        return copy
+
     @property
     def key(self) -> TurnKey:
         """The turn's identity."""
@@ -186,12 +210,12 @@ class Turn(Copied):
     @property
     def base(self) -> int:
         """How many code points of `answer.released` belong to earlier steps: the text of this one starts there."""
-        return len(self.settled) if self.started.carry else 0
+        return self.settled.length if self.settled.length and self.started.carry else 0
 
     @property
     def released_offset(self) -> int:
         """How many code points of the current step readers have."""
-        return len(self.answer.released) - self.base
+        return self.answer.released.length - self.base
 
     @property
     def step_text(self) -> str:

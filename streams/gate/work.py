@@ -54,6 +54,12 @@ Work: TypeAlias = RunGovernance | RunPre | RunInput | RunOutput | RunRules | Run
 def work_of(turn: Turn, policy: Policy) -> Work | None:
     """Return the chain run that `turn` waits for, if any. Equal work is the same work: doing it once is enough."""
     match turn.phase:
+        # The first one is asked for after every frame.
+        case Phase.MODEL if policy.mode != "incremental" or turn.request.delivery != "stream":
+            return None
+        case Phase.MODEL:
+            new = len(turn.buffer) > len(turn.carried)
+            return RunOutput(turn.step, turn.attempt, len(turn.buffer), final=False) if new else None
         case Phase.GOVERNANCE:
             return RunGovernance()
         case Phase.PRE:
@@ -66,8 +72,5 @@ def work_of(turn: Turn, policy: Policy) -> Work | None:
             return RunRules(turn.step)
         case Phase.POST:
             return RunPost()
-        case Phase.MODEL if policy.mode == "incremental" and turn.request.delivery == "stream":
-            new = len(turn.buffer) > len(turn.carried)
-            return RunOutput(turn.step, turn.attempt, len(turn.buffer), final=False) if new else None
         case _:
             return None

@@ -26,6 +26,7 @@ from streams.models.errors import (
 from streams.models.frames import MAX_FRAME_CHARS, frame_of, split
 from streams.models.mailbox import Mailbox
 from streams.models.window import SendWindow
+from streams.private_ids import Private
 from topics.records import CallRecord, PromptRequest
 
 #: Chooses the adapter that makes the call a request asks for.
@@ -183,8 +184,9 @@ def _timed_out() -> Delta:
 
 def log_failure(call: CallRecord, last: Delta) -> None:
     """Log that `call` failed, and what `last` accounts for: the one place where operators learn of it in words."""
+    whose = Private(call.turn)
     account = last.account or "an error whose wording is not ours to log"
-    _log.warning("model call failed: turn %s, step %d, attempt %d: %s", call.turn, call.step, call.attempt, account)
+    _log.warning("model call failed: turn %s, step %d, attempt %d: %s", whose, call.step, call.attempt, account)
 
 
 def _is_past(deadline: float | None) -> bool:

@@ -80,7 +80,7 @@ async def _run(settings: Settings, bootstrap: str, spans: Spans | None) -> None:
             unique=unique,
         )
         app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS], observer=metrics)
+        feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS, names.ERASURES], observer=metrics)
         metrics.count_void(lambda: runner.partitions.void)
         status.ready_when(app.unready)
         reporter = Reporter(connection, topic_names, worker_name(), "models", time.time)

@@ -77,7 +77,7 @@ async def _run(settings: Settings, deps: str, bootstrap: str, spans: Spans | Non
             unique=unique,
         )
         app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.TOOL_CALLS, urgent=[names.CANCELS], observer=metrics)
+        feed(app, runner, die, patient=names.TOOL_CALLS, urgent=[names.CANCELS, names.ERASURES], observer=metrics)
         metrics.count_void(lambda: runner.partitions.void)
         status.ready_when(app.unready)
         reporter = Reporter(connection, topic_names, worker_name(), "tools", time.time)

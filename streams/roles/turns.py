@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from processors import Deps, DepsError, FailurePolicy, LastMessages, Manifest
 from processors.board import Plan
 from processors.catalogue import anything_named, load
 from processors.effective import effective
-from processors.scanner import ScannerChain
+from processors.scanner import OpenScanner
 from streams.broker_access import connection_of
 from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.deployments.deployer import Deployer, Running
@@ -102,7 +102,7 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
     manifest, connection, topic_names = around.manifest, around.connection, around.topic_names
     partitions, metrics = around.partitions, around.metrics
     counted_s = recent_turns_s(deployer.table)
-    meter = usage_meter(manifest, counted_s)
+    meter = usage_meter(manifest, counted_s, settings.retention_s.get(names.USAGE.name, names.USAGE.retention_s))
     idempotent = await takes_idempotent_producers(connection)
     app = JournalApp(
         AppSettings(
@@ -143,7 +143,8 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
     deployer.pinned = lambda: worker.pinned
     deployer.counted_s = counted_s
     app.belong_to(worker.partitions, die)
-    feed(app, worker, die, patient=names.REQUESTS, urgent=[names.FRAMES, names.TOOL_RESULTS], observer=metrics)
+    urgent = [names.FRAMES, names.TOOL_RESULTS, names.ERASURES]
+    feed(app, worker, die, patient=names.REQUESTS, urgent=urgent, observer=metrics)
     metrics.count_void(lambda: worker.partitions.void)
     around.status.ready_when(app.unready)
     async with usage_followed(meter, connection, topic_names, partitions, metrics), following(deployer):
@@ -208,10 +209,12 @@ def recent_turns_s(table: ChainTable) -> float:
     return max((one.manifest.recent_turns_s for one in runners if one is not None), default=0.0)
 
 
-def usage_meter(manifest: Manifest, recent_s: float | None = None) -> UsageMeter | None:
+def usage_meter(
+    manifest: Manifest, recent_s: float | None = None, kept_s: int | None = names.USAGE.retention_s
+) -> UsageMeter | None:
     """Return what counts usage and users' turns of `recent_s` seconds (None: as the manifest asks for).
 
-    None where nobody asks for anything.
+    None where nobody asks for anything. `kept_s` is how long the topic keeps usage, in seconds.
 
     Raises:
         DepsError: somebody asks for more than the topic keeps.
@@ -220,8 +223,7 @@ def usage_meter(manifest: Manifest, recent_s: float | None = None) -> UsageMeter
     if not manifest.budgets and not recent_s:
         return None
     meter = UsageMeter(manifest.budgets, recent_s)
-    kept_s = names.USAGE.retention_s or 0
-    if meter.window_s > kept_s:
+    if meter.window_s > (kept_s or 0):
         raise DepsError(
             f"a budget or processor asks for the last {meter.window_s:.0f} s, and usage is kept for {kept_s} s: "
             "make its per_s or recent_turns_s smaller"
@@ -271,9 +273,7 @@ def _apart(settings: Settings, *, workers: int) -> ProcessChainRunner:
     )
 
 
-def scanner_opener(
-    settings: Settings, manifest: Manifest, plan: Plan = NOTHING_DEPLOYED
-) -> Callable[[], ScannerChain] | None:
+def scanner_opener(settings: Settings, manifest: Manifest, plan: Plan = NOTHING_DEPLOYED) -> OpenScanner | None:
     """Return what opens the output chain's scanners in this process, where every member of it has one."""
     if manifest.release_mode != "scan":
         return None

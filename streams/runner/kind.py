@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from pydantic import TypeAdapter
 
 from topics.ids import TurnKey
-from topics.names import Topic
+from topics.names import JournalRole, Topic
 from topics.records import CallRecord, CancelCall, PromptRequest, Record, ToolCallRequest
 
 R = TypeVar("R", bound=PromptRequest | ToolCallRequest)
@@ -59,13 +59,15 @@ class CallKey:
 class CallKind(Generic[R]):
     """What tells one kind of calls from the other.
 
-    `requests` is the topic that asks for them, its records read as `shape`; `answers` is where their answers go.
+    `requests` is the topic that asks for them, its records read as `shape`; `answers` is where their answers go, `role` who
+    makes them.
     `interrupted` gives the record that reports a call which was started and never finished; `log_interrupted` logs that.
     """
 
     requests: Topic
     shape: TypeAdapter[R]
     answers: Topic
+    role: JournalRole
     interrupted: Callable[[CallKey], Record]
     log_interrupted: Callable[[CallKey], None]
 

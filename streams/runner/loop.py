@@ -2,9 +2,10 @@
 
     1. plan       which calls are new (pure)
     2. journal    `started` for each of them, `finished` for those that ended; durable before anything else
-    3. refuse     dead-letter what could not be read
+    3. refuse     dead-letter what could not be read, and tell what was erased
     4. ack        the batch's source records, in offset order
     5. call       start the new calls, cancel those that are not wanted any more
+    6. clear      remove what is left of calls that were erased
 
 A crash before 2 is a batch that never was. After 2 the call counts as made: a successor finds it started and reports it as
 interrupted instead of making it again, and the turn worker decides what becomes of it.
@@ -24,8 +25,9 @@ from streams.runner.desk import CallDesk, CallDone, Input
 from streams.runner.kind import CallKey, CallKind, CallMaker, R
 from streams.runner.tracer import CallTracer
 from streams.sources import DeadLetterBox, Source
-from topics import codec
+from topics import codec, names
 from topics.names import Names
+from topics.records import Erased
 
 EXPIRY_S = 60.0
 
@@ -112,6 +114,7 @@ class CallLoop(Generic[R]):
             await one
         now = self._ports.clock()
         await self._journal.append([self._desk.finished(call, now) for call in interrupted])
+        await self._journal.clear(self._desk.leftovers())
         if self._ports.tracer is not None:
             for call, (parent, began) in self._desk.causes.items():
                 self._ports.tracer.interrupted(call, parent, began, now)
@@ -122,6 +125,7 @@ class CallLoop(Generic[R]):
         plan = self._desk.take(batch, now)  # 1
         await self._journal.append(plan.rows)  # 2
         await self._dead_letters.put(plan.refused)  # 3
+        await self._tell(plan.told)
         for refused in plan.refused:
             self._ports.refused(refused.error)
         for item in batch:  # 4
@@ -134,6 +138,13 @@ class CallLoop(Generic[R]):
         self.requests_waiting -= sum(isinstance(item, Source) and item.topic is self._kind.requests for item in batch)
         for cancel in plan.cancels:
             self._maker.cancel(cancel)
+        await self._journal.clear(self._desk.leftovers())  # 6
+
+    async def _tell(self, told: Sequence[Erased]) -> None:
+        topic = self._ports.names.topic(names.ERASURES)
+        sender = self._ports.producer.send
+        for sent in [await sender(topic, self._partition, one.id.encode(), codec.encode(one)) for one in told]:
+            await sent
 
     async def _done(self, request: R, end: object) -> None:
         if self._ports.tracer is not None:
@@ -149,7 +160,7 @@ class CallLoop(Generic[R]):
     async def _expire(self) -> None:
         if self._expiry_due:
             self._expiry_due = False
-            await self._journal.clear([str(call) for call in self._desk.expired(self._ports.clock())])
+            await self._journal.clear(self._desk.expired(self._ports.clock()))
 
     async def _guarded(self, run: Coroutine[Any, Any, None]) -> None:
         try:

@@ -25,7 +25,7 @@ def _log_interrupted(call: CallKey) -> None:
 
 
 MODEL_CALLS: CallKind[PromptRequest] = CallKind(
-    names.PROMPTS, names.PROMPT_REQUEST, names.FRAMES, _interrupted, _log_interrupted
+    names.PROMPTS, names.PROMPT_REQUEST, names.FRAMES, "models", _interrupted, _log_interrupted
 )
 
 

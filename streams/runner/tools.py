@@ -21,7 +21,7 @@ def _interrupted(call: CallKey) -> ToolResult:
 
 
 TOOL_CALLS: CallKind[ToolCallRequest] = CallKind(
-    names.TOOL_CALLS, names.TOOL_CALL, names.TOOL_RESULTS, _interrupted, log_interrupted
+    names.TOOL_CALLS, names.TOOL_CALL, names.TOOL_RESULTS, "tools", _interrupted, log_interrupted
 )
 
 

@@ -88,5 +88,7 @@ class AnswerSender(Generic[R]):
     async def send(self, answer: CallRecord, partition: int) -> asyncio.Future[int]:
         """Send an answer; the future gives its offset once it is durable."""
         key = ThreadKey(answer.tenant, answer.thread_id).encode()
-        headers = () if self._tracer is None else self._tracer.headers(answer)
+        if self._tracer is None:
+            return await self._producer.send(self._topic, partition, key, codec.encode(answer))
+        headers = self._tracer.headers(answer)
         return await self._producer.send(self._topic, partition, key, codec.encode(answer), headers)

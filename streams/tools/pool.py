@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import TypeAlias
 
 from processors.tools import ToolContext
+from streams.private_ids import Private
 from streams.runner.kind import CallKey
 from streams.tools.answers import CANCELLED, INTERRUPTED, MAX_RESULT_BYTES, UNKNOWN, ToolAnswer, bounded
 from streams.tools.ports import ToolHost, ToolJob, ToolObserver
@@ -191,7 +192,7 @@ def log_failure(call: CallKey, answer: ToolAnswer, tool: str) -> None:
     """Log that a call came to nothing: the class of what went wrong, and nothing that anybody said."""
     _log.warning(
         "tool call failed: turn %s, step %d, attempt %d: %s: %s",
-        call.turn,
+        Private(call.turn),
         call.step,
         call.attempt,
         tool,

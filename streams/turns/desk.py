@@ -23,6 +23,7 @@ from streams.journal.replay import Rows
 from streams.journal.writer import Row
 from streams.sources import Refused, Source
 from streams.turns.chain_table import ChainTable, TurnChains
+from streams.turns.eraser import Eraser
 from streams.turns.inputs import Input, News
 from streams.turns.meter import UsageMeter
 from streams.turns.threads import Threads, ThreadSettings, Trim
@@ -31,7 +32,7 @@ from topics import codec, names
 from topics.content import TextPart
 from topics.errors import WireError
 from topics.ids import ThreadKey, TurnKey
-from topics.records import CancelTurn, ModelFrame, TurnRequest
+from topics.records import CancelTurn, Erased, ModelFrame, TurnRequest
 from topics.trace_context import context_in
 
 OnBusy = Literal["queue", "reject", "cancel_previous"]
@@ -87,6 +88,9 @@ class Done:
 class Plan:
     """What follows from a batch of inputs. `journal` comes before everything else, then what threads `remember`.
 
+    What is `decided` to be erased comes even before that; `answers` say so, and `erased` are subjects of the journal all of
+    whose rows can go.
+
     `touched` turns may want other work than before, `closed` ones can be cleared from the journal but for their last
     record, `trims` are rows that threads have outgrown, `repeats` ask for a closed turn's terminal frame once more,
     `dropped` counts frames and tool results that changed nothing.
@@ -100,6 +104,9 @@ class Plan:
     touched: dict[TurnKey, None] = field(default_factory=dict)
     closed: list[TurnKey] = field(default_factory=list)
     repeats: list[tuple[TurnKey, Done]] = field(default_factory=list)
+    decided: list[Row] = field(default_factory=list)
+    answers: list[Erased] = field(default_factory=list)
+    erased: list[str] = field(default_factory=list)
     dropped: int = 0
 
 
@@ -129,6 +136,8 @@ class Desk:
         self._asked_again: dict[TurnKey, None] = {}
         self._confirmed: dict[TurnKey, int] = {}
         self.threads = Threads(settings.threads)
+        self._eraser = Eraser()
+        self.erasures = self._eraser.erasures
         self._meter = meter
         self._scans: dict[TurnKey, AnswerScan] = {}
         self._wakeups = WakeUps()
@@ -141,21 +150,28 @@ class Desk:
     # -- recovery -----------------------------------------------------------------------------------------------------
 
     def restore(
-        self, journal: Mapping[TurnKey, Sequence[JournalRecord]], threads: Mapping[str, Rows] | None = None
+        self,
+        journal: Mapping[TurnKey, Sequence[JournalRecord]],
+        threads: Mapping[str, Rows] | None = None,
+        erasures: Mapping[str, Rows] | None = None,
     ) -> Plan:
-        """Rebuild the turns and threads from their journal and return what is owed.
+        """Rebuild the turns and threads from their journal, and what was erased of them, and return what is owed.
 
-        That is: effects that may not have been published, and what threads had no time to remember.
+        That is: effects that may not have been published, what threads had no time to remember, and what was erased and is
+        still there.
 
         Raises:
             JournalError: a turn's records are not consecutive, or a thread's row cannot be read.
         """
         plan = Plan()
+        plan.answers, plan.erased = self.erasures.restore(erasures or {})
         self.threads.restore(threads or {})
         opened: list[Turn] = []
         for key, records in journal.items():
             last = records[-1]
-            if isinstance(last.entry, entries.Closed):
+            if isinstance(last.entry, entries.Closed) and self.erasures.covers(key):
+                plan.erased.append(str(key))
+            elif isinstance(last.entry, entries.Closed):
                 self.done[key] = Done(last.entry.outcome, last.entry.partition, last.entry.offset, last.at)
                 plan.closed.append(key)
             else:
@@ -165,6 +181,8 @@ class Desk:
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
             self._wakeups.by(turn.key, 0.0, 0.0)
+        if plan.erased or len(self.erasures):
+            plan.trims += [trim for thread in self.threads for trim in self.forget(thread)]
         plan.trims += self.threads.outgrown(busy=self._threads)
         return plan
 
@@ -218,16 +236,18 @@ class Desk:
         frames: dict[TurnKey, list[ModelFrame]] = {}
         for item in inputs:
             if isinstance(item, News):
-                self._happened(item.turn, item.event, now, plan)
+                self.happened(item.turn, item.event, now, plan)
             elif item.topic is names.FRAMES:
                 self._frame(item, frames, now, plan)
             elif item.topic is names.TOOL_RESULTS:
                 self._tool_result(item, now, plan)
+            elif item.topic is names.ERASURES:
+                self._eraser.take(self, item, now, plan)
             else:
                 self._request(item, now, plan)
         for key, arrived in frames.items():
             written = len(plan.journal)
-            self._happened(key, events.Frames(tuple(arrived)), now, plan)
+            self.happened(key, events.Frames(tuple(arrived)), now, plan)
             if len(plan.journal) == written:
                 plan.dropped += len(arrived)
         for key in plan.touched:
@@ -263,7 +283,21 @@ class Desk:
         old = [key for key, done in self.done.items() if done.at < limit]
         for key in old:
             del self.done[key]
-        return [*map(str, old), *self.threads.expired(now, busy=self._threads)]
+        return [*map(str, old), *self.threads.expired(now, busy=self._threads), *self.erasures.expired(limit)]
+
+    def open_turns(self, thread: ThreadKey) -> Sequence[TurnKey]:
+        """Return the open turns of a thread, in the order in which they run."""
+        return tuple(self._threads.get(thread, ()))
+
+    def forget(self, thread: ThreadKey) -> Sequence[Trim]:
+        """Forget what a thread remembers of erased turns, once none of them is open; return what can go."""
+        if any(map(self.erasures.covers, self.open_turns(thread))):
+            return ()
+        return self.threads.forget(thread, self.erasures.covers)
+
+    def _is_over(self, key: TurnKey) -> bool:
+        """Return whether a turn was here and is closed, though nothing else may be known of it any more."""
+        return key in self.done or self.erasures.covers(key)
 
     def work(self, key: TurnKey) -> Work | None:
         """Return the chain run that a turn waits for, if it is open and waits for one, and it is settled which chains."""
@@ -288,7 +322,7 @@ class Desk:
         key = frame.turn
         if key in self.turns:
             frames.setdefault(key, []).append(frame)
-        elif key in self.done:
+        elif self._is_over(key):
             plan.dropped += 1
         else:
             reason = "the frame is about a turn that is not open here: check its ids and the partition it was sent to"
@@ -301,12 +335,12 @@ class Desk:
             plan.refused.append(Refused(source, type(exc).__name__, str(exc), codec.identify(source.value)))
             return
         key = result.turn
-        if key not in self.turns and key not in self.done:
+        if key not in self.turns and not self._is_over(key):
             reason = "the result is for a turn that is not open here: check its ids and the partition it was sent to"
             plan.refused.append(Refused(source, "UnknownTurnError", reason, key))
             return
         written = len(plan.journal)
-        self._happened(key, events.ToolsAnswered((result,)), now, plan)
+        self.happened(key, events.ToolsAnswered((result,)), now, plan)
         plan.dropped += len(plan.journal) == written
 
     def _refuse_frame(self, source: Source, error: str, reason: str, now: float, plan: Plan) -> None:
@@ -315,7 +349,7 @@ class Desk:
         plan.refused.append(Refused(source, error, reason, key))
         if key is not None:
             message = "a frame of the answer could not be taken: see dead-letters"
-            self._happened(key, events.Refuse("ModelFailedError", message), now, plan)
+            self.happened(key, events.Refuse("ModelFailedError", message), now, plan)
 
     def _request(self, source: Source, now: float, plan: Plan) -> None:
         size = source.size
@@ -335,7 +369,7 @@ class Desk:
             return
         if isinstance(request, CancelTurn):
             if request.turn in self.turns:
-                self._happened(request.turn, events.Cancel(), now, plan)
+                self.happened(request.turn, events.Cancel(), now, plan)
             return
         window_s = self.settings.idempotency_window_s
         if source.written_at is not None and source.written_at < now - window_s:
@@ -358,6 +392,9 @@ class Desk:
         if key in self.done:
             plan.repeats.append((key, self.done[key]))
             return
+        if self.erasures.covers(key):
+            plan.dropped += 1
+            return
         entry = machine.accept(
             request,
             partition=self.partition,
@@ -375,12 +412,12 @@ class Desk:
         if self.settings.on_busy == "cancel_previous":
             # Before the new turn is journaled: a crash in between then leaves a request that comes again.
             for previous in [turn for turn in waiting if not self.turns[turn].over]:
-                self._happened(previous, events.Cancel(), now, plan)
+                self.happened(previous, events.Cancel(), now, plan)
         rejected = self.settings.on_busy == "reject" and any(not self.turns[turn].over for turn in waiting)
         too_many = len(waiting) >= self.settings.max_thread_turns
         self._accept(entry, now, plan)
         if rejected or too_many:
-            self._happened(key, _BUSY if rejected else _TOO_MANY, now, plan)
+            self.happened(key, _BUSY if rejected else _TOO_MANY, now, plan)
 
     def _trace_of(self, source: Source) -> str | None:
         context = context_in(source.headers) if self.settings.traced else None
@@ -396,13 +433,13 @@ class Desk:
         queue = self._threads.setdefault(key.thread, deque())
         queue.append(key)
         if len(queue) == 1 and entry.readable:
-            self._happened(key, events.Start(), now, plan)
+            self.happened(key, events.Start(), now, plan)
 
     def _refuse_request(self, source: Source, error: str, reason: str, now: float, plan: Plan) -> None:
         """Dead-letter a request that cannot be taken, and end its turn visibly if it names one that is not known."""
         key = codec.identify(source.value)
         plan.refused.append(Refused(source, error, reason, key))
-        if key is None or key in self.turns or key in self.done or codec.is_cancel(source.value):
+        if key is None or key in self.turns or self._is_over(key) or codec.is_cancel(source.value):
             return
         if key.thread.partition(self.settings.partitions) != source.partition:
             return
@@ -419,11 +456,12 @@ class Desk:
             trace=self._trace_of(source),
         )
         self._accept(entry, now, plan)
-        self._happened(key, events.Refuse("InvalidRequestError", reason), now, plan)
+        self.happened(key, events.Refuse("InvalidRequestError", reason), now, plan)
 
     # -- one turn -----------------------------------------------------------------------------------------------------
 
-    def _happened(self, key: TurnKey, event: events.Event, now: float, plan: Plan) -> None:
+    def happened(self, key: TurnKey, event: events.Event, now: float, plan: Plan) -> None:
+        """Plan what follows from an event of an open turn; nothing if it is not open."""
         turn = self.turns.get(key)
         if turn is None:
             return
@@ -470,7 +508,7 @@ class Desk:
         return tuple(sorted(seen.values()))
 
     def _remember(self, turn: Turn, plan: Plan) -> None:
-        if turn.phase is Phase.ENDED:
+        if turn.phase is Phase.ENDED and not self.erasures.covers(turn.key):
             plan.remember += self.threads.remember(turn)
 
     def _scan(self, key: TurnKey, chains: TurnChains) -> AnswerScan | None:
@@ -496,20 +534,26 @@ class Desk:
     def _close(self, turn: Turn, now: float, plan: Plan) -> None:
         key = turn.key
         partition, offset = turn.closed_at or (turn.partition, -1)
-        self.done[key] = Done(turn.outcome or "", partition, offset, now)
-        plan.closed.append(key)
+        asked_again = key in self._asked_again
+        self._asked_again.pop(key, None)
+        erased = self.erasures.covers(key)
+        if erased:
+            plan.erased.append(str(key))
+        else:
+            self.done[key] = Done(turn.outcome or "", partition, offset, now)
+            plan.closed.append(key)
+            plan.repeats += [(key, self.done[key])] if asked_again else []
         plan.trims += self.threads.trimmed(key.thread)
-        if key in self._asked_again:
-            del self._asked_again[key]
-            plan.repeats.append((key, self.done[key]))
         del self.turns[key], self._confirmed[key]
         self._scans.pop(key, None)
         queue = self._threads[key.thread]
         queue.remove(key)
+        if erased:
+            plan.trims += self.forget(key.thread)
         if not queue:
             del self._threads[key.thread]
         elif self.turns[queue[0]].phase is Phase.QUEUED:
-            self._happened(queue[0], events.Start(), now, plan)
+            self.happened(queue[0], events.Start(), now, plan)
 
 
 def _is_small(entry: entries.AnyEntry) -> bool:

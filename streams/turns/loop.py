@@ -4,7 +4,7 @@ A batch is everything that waits. For each batch, in this order:
 
     1. plan       the desk decides what follows (pure)
     2. journal    append every record of the plan, and what threads remember; return once durable and the fence held
-    3. refuse     dead-letter what was not taken, and wait until that is durable
+    3. refuse     dead-letter what was not taken, answer whoever wants something erased, and wait until that is durable
     4. publish    hand the effects to the publisher, which sends them in order while the loop goes on
     5. ack        acknowledge the batch's source records, in offset order
     6. work       let the turns that were touched have their chains run
@@ -30,13 +30,14 @@ from streams.ports import Clock, Fatal, Producer, Reader
 from streams.sources import DeadLetterBox, Source
 from streams.turns.chores import Chores
 from streams.turns.desk import Desk, Plan
+from streams.turns.erasures import owed_subject
 from streams.turns.inputs import Input, News
 from streams.turns.observer import Observer
 from streams.turns.publisher import Publisher
 from streams.turns.repeater import Repeater
 from streams.turns.timing import Timing
 from streams.turns.tracer import Tracer, traced
-from topics import names
+from topics import codec, names
 from topics.ids import TurnKey
 from topics.names import Names
 
@@ -122,6 +123,7 @@ class PartitionLoop:
 
     async def _ingest(self, owed: Plan) -> None:
         await self._journal.append(owed.remember)
+        await self._answer(owed)
         await self._clear(owed)
         for start in self.desk.startable():
             self._inbox.put(start)
@@ -140,9 +142,10 @@ class PartitionLoop:
         self.requests_waiting -= sum(source.topic is names.REQUESTS for source in sources)
         self._ticked = False
         rows = [Row(str(key), record.n, record.encode()) for key, record in plan.journal]
-        await self._journal.append([*rows, *plan.remember])  # 2
+        await self._journal.append([*plan.decided, *rows, *plan.remember])  # 2
         self._timing.journaled(began)
         await self._dead_letters.put(plan.refused)  # 3
+        await self._answer(plan)
         self._timing.put(plan)
         self._publisher.put(plan.outgoing)  # 4
         for source in sources:  # 5
@@ -154,6 +157,17 @@ class PartitionLoop:
         self._ports.observer.open_turns(self.desk.partition, len(self.desk.turns))
         self._ports.observer.waiting(self.desk.partition, len(self._inbox), self._publisher.backlog)
 
+    async def _answer(self, plan: Plan) -> None:
+        """Tell operators what was erased, or why not; what was owed to them in the journal goes with the rest."""
+        sender = self._ports.producer.send
+        topic = self._ports.names.topic(names.ERASURES)
+        sent = [
+            await sender(topic, self.desk.partition, answer.id.encode(), codec.encode(answer))
+            for answer in plan.answers
+        ]
+        for one in sent:
+            await one
+
     def _give_work(self, plan: Plan) -> None:
         for key in plan.touched:
             turn = self.desk.turns.get(key)
@@ -163,6 +177,9 @@ class PartitionLoop:
         await self._journal.clear_but_last([str(key) for key in plan.closed])
         for trim in plan.trims:
             await self._journal.clear_before(trim.subject, trim.keep_from)
+        told = [answer for answer in plan.answers if not answer.refused]
+        await self._journal.append([self.desk.erasures.told(answer) for answer in told])
+        await self._journal.clear([*plan.erased, *map(owed_subject, told)])
 
     async def _expire(self) -> None:
         """Remove closed turns that no duplicate can ask for any more. Here, because only this task appends."""

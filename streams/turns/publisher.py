@@ -98,5 +98,7 @@ class Publisher:
     async def _send(self, turn: TurnKey, effect: Publish) -> asyncio.Future[int]:
         value = codec.encode(effect.record)
         topic = self._names.topic(effect.topic)
-        headers = () if self._traced is None else self._traced.headers(turn)
+        if self._traced is None:
+            return await self._producer.send(topic, self._partition, turn.thread.encode(), value)
+        headers = self._traced.headers(turn)
         return await self._producer.send(topic, self._partition, turn.thread.encode(), value, headers)

@@ -106,6 +106,39 @@ class Threads:
                 self._note(thread, Row.decode(value), value)
             self._threads[subject] = thread
 
+    def __iter__(self) -> Iterator[ThreadKey]:
+        return (ThreadKey(*subject.split("/")) for subject in list(self._threads))
+
+    def of_user(self, tenant: str, user: str | None) -> list[ThreadKey]:
+        """Return the threads of `tenant` that remember a turn of `user`."""
+        return [
+            key
+            for key in self
+            if key.tenant == tenant and any(one.user == user for one in self._threads[subject_of(key)].turns)
+        ]
+
+    def turns_of(self, thread: ThreadKey) -> list[TurnKey]:
+        """Return the turns of which `thread` remembers anything."""
+        known = self._threads.get(subject_of(thread), _Thread())
+        ids = [one.turn_id for one in known.turns] + ([known.unfinished_turn] if known.unfinished else [])
+        return [TurnKey(*thread, turn_id) for turn_id in ids]
+
+    def forget(self, thread: ThreadKey, erased: Callable[[TurnKey], bool]) -> list[Trim]:
+        """Forget the turns of `thread` that were `erased`, the oldest ones always, and return what of it can go.
+
+        As with `trimmed`: while one of them is open, whoever resumes it must find what it was told.
+        """
+        subject = subject_of(thread)
+        known = self._threads.get(subject, _Thread())
+        turns = [one for one in known.turns if not erased(TurnKey(*thread, one.turn_id))]
+        half = bool(known.unfinished) and erased(TurnKey(*thread, known.unfinished_turn))
+        if len(turns) == len(known.turns) and not half:
+            return []
+        known.turns = turns
+        known.unfinished = [] if half else known.unfinished
+        # Numbers go on: rows of the next turn may be journaled before these are cleared.
+        return [Trim(subject, turns[0].first if turns else known.next_n - len(known.unfinished))]
+
     def history(self, turn: TurnKey, agent: str) -> tuple[Message, ...]:
         """Return what the model of `turn`, as `agent`, is told of those before it: answered turns, oldest first."""
         told: list[tuple[Message, ...]] = []
@@ -186,7 +219,7 @@ class Threads:
         old = [
             name
             for name, thread in self._threads.items()
-            if thread.turns and thread.turns[-1].at < limit and name not in kept
+            if name not in kept and (thread.turns[-1].at < limit if thread.turns else not thread.unfinished)
         ]
         for name in old:
             del self._threads[name]

@@ -17,6 +17,7 @@ from streams.sources import Source
 from streams.turns.chain_table import ChainTable
 from streams.turns.chores import Chores, Judged
 from streams.turns.desk import Desk, DeskSettings
+from streams.turns.erasures import is_erasure
 from streams.turns.loop import PartitionLoop, Ports
 from streams.turns.meter import UsageMeter
 from streams.turns.threads import is_thread
@@ -89,9 +90,11 @@ class TurnWorker:
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> PartitionLoop:
         desk = Desk(partition, self._chains, self._settings.desk, meter=self._meter)
         try:
-            turns = {subject: rows for subject, rows in replay.rows.items() if not is_thread(subject)}
             threads = {subject: rows for subject, rows in replay.rows.items() if is_thread(subject)}
-            owed = desk.restore(_Turns(turns), threads)
+            erasures = {subject: rows for subject, rows in replay.rows.items() if is_erasure(subject)}
+            others = threads.keys() | erasures.keys()
+            turns = {subject: rows for subject, rows in replay.rows.items() if subject not in others}
+            owed = desk.restore(_Turns(turns), threads, erasures)
         except (JournalError, ValueError) as exc:
             reason = exc if isinstance(exc, JournalError) else "a row belongs to no turn"
             raise JournalError(f"the turns' journal, partition {partition}: {reason}") from None

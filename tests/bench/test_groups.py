@@ -14,13 +14,12 @@ from streams.brokers.embedded import EmbeddedBroker
 
 BARE, OURS = "bare aiokafka, JSON and a dict", "turn worker, three redactors and journal"
 
-pytestmark = pytest.mark.embedded
-
 #: Who takes part in each group where nothing else is installed.
 CONTENDERS = {
     "throughput": {BARE, "turn worker, no processors", OURS},
     "latency": {BARE, OURS},
     "journal": {"turn worker, three redactors", "bound: 2.5 x answer + 160 x records"},
+    "at-rest": {"turn worker, plain", "turn worker, sealed"},
     "recovery": {"turn worker, empty journal", "turn worker, journal of 50 open turns"},
     "housekeeping": {"turn worker, 80 turns"},
     "gateway": {"a plain Kafka reader", "a reader over HTTP at the gateway"},
@@ -34,6 +33,7 @@ async def quick(name: str) -> Findings:
         return await groups.find(name).measure(setting)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("name", CONTENDERS)
 async def test_a_group_measures_everyone(name: str) -> None:
     """All have a figure that is a number, and nobody failed."""

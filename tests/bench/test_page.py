@@ -8,6 +8,7 @@ import pytest
 
 from bench import groups, render
 from bench.figures import Figure, Measure, Report, from_json
+from bench.headlines import HEADLINES, rows
 from tests.docs.markdown import sections
 
 
@@ -28,6 +29,15 @@ def test_the_kept_figures_are_of_a_whole_run() -> None:
     kept = from_json(json.loads(render.RESULTS.read_text(encoding="utf-8")))
     assert render.why_not(kept) is None
     assert int(kept.settings["rounds"]) >= 3
+
+
+def test_every_headline_is_of_contenders_that_there_are() -> None:
+    """Each has its ratio on the page, unless one of the two was absent."""
+    kept = from_json(json.loads(render.RESULTS.read_text(encoding="utf-8")))
+    absent = {one.contender for one in kept.absent}
+    wanted = [one for one in HEADLINES if not absent & {one.contender, one.beside}]
+    assert len(rows(kept)) == len(wanted)
+    assert wanted
 
 
 def test_every_group_is_on_the_page() -> None:

@@ -17,15 +17,13 @@ import yaml
 
 from streams.settings import PREFIX, Settings
 from tests.architecture.sources import ROOT
+from tests.deploy.operators import SCHEMAS as OF_OPERATORS
 
 CHART = ROOT / "helm" / "turngate"
 EXAMPLES = sorted((ROOT / "helm" / "examples").glob("*.yaml"))
 ROLES = ("turns", "models", "tools", "gateway")
 #: The oldest Kubernetes that the chart is for and that there are schemas of, and a newer one.
 KUBERNETES = ("1.27", "1.33")
-#: Kinds of operators, whose schemas are theirs.
-OF_OPERATORS = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor", "PrometheusRule"}
-
 Manifest = Mapping[str, Any]
 
 
@@ -84,6 +82,49 @@ def test_every_manifest_is_one_of_kubernetes(manifests: Sequence[Manifest], vers
     assert checked
     for one in checked:
         kubernetes_validate.validate(one, version, strict=True)
+
+
+@pytest.mark.parametrize("example", ["minimal", "production", "certificates", "tokens"])
+def test_what_is_for_operators_is_as_they_have_it(example: str) -> None:
+    """Without a field or a trigger's parameter that they do not know; and what a trigger logs in with is there."""
+    manifests = render(with_operators(example))
+    found = [one for one in manifests if one["kind"] in OF_OPERATORS]
+    assert {one["kind"] for one in found} >= {"ScaledObject", "ServiceMonitor", "PrometheusRule"}
+    for one in found:
+        jsonschema.Draft7Validator(OF_OPERATORS[one["kind"]]).validate(one)
+    authentications = of_kind(manifests, "TriggerAuthentication")
+    for one in of_kind(manifests, "ScaledObject").values():
+        for trigger in one["spec"]["triggers"]:
+            named = trigger.get("authenticationRef", {}).get("name")
+            assert (named is None) == (example == "minimal")
+            assert named is None or named in authentications or example == "tokens"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("ScaledObject", {"spec": {"minReplicas": 1}}),
+        ("ScaledObject", {"spec": {"maxReplicaCount": "24"}}),
+        ("ScaledObject", {"spec": {"triggers": [{"type": "kafka", "metadata": {"lagThreshold": 5}}]}}),
+        ("TriggerAuthentication", {"spec": {"secretTargetRef": [{"parameter": "pass", "name": "a", "key": "b"}]}}),
+        ("ServiceMonitor", {"spec": {"endpoints": [{"port": 9090}]}}),
+        ("PrometheusRule", {"spec": {"groups": [{"name": "turngate"}]}}),
+    ],
+)
+def test_what_operators_would_refuse_is_noticed(name: str, change: Mapping[str, Any]) -> None:
+    """The schemas are worth something."""
+    (one, *_) = of_kind(render(with_operators("production")), name).values()
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft7Validator(OF_OPERATORS[name]).validate(merged(one, change))
+
+
+def with_operators(example: str) -> dict[str, Any]:
+    """Return an example's values with everything that is for operators."""
+    scaling: dict[str, Any] = {"kind": "keda", "min": 2, "max": 4}
+    if example == "tokens":
+        scaling["kedaAuthentication"] = "ours"
+    watched = {"serviceMonitor": {"enabled": True}, "rules": {"enabled": True}}
+    return merged(values(example), {"roles": {"turns": {"autoscaling": scaling}}, "monitoring": watched})
 
 
 def test_names_are_unique_and_everything_is_in_the_release_s_namespace(manifests: Sequence[Manifest]) -> None:
@@ -147,7 +188,8 @@ def test_every_setting_is_one_and_is_taken_as_it_is_written(
     for name, _, container in pods(manifests):
         found = {one["name"]: one.get("value", "by reference") for one in container["env"]}
         assert len(found) == len(container["env"]), name
-        assert {one.removeprefix(PREFIX).lower() for one in found} <= set(Settings.model_fields), name
+        own = {variable for variable in found if not variable.startswith("OTEL_")}
+        assert {one.removeprefix(PREFIX).lower() for one in own} <= set(Settings.model_fields), name
         with monkeypatch.context() as patched:
             for variable, value in found.items():
                 patched.setenv(variable, value)
@@ -183,6 +225,24 @@ def test_settings_of_a_role_win_and_lists_are_what_they_were(monkeypatch: pytest
     assert Settings().voice_channels == ("voice", "phone")
 
 
+def test_every_role_is_told_where_traces_go_and_the_job_is_not() -> None:
+    """By OpenTelemetry's own variables; and without them nothing is said of traces."""
+    for name, _, container in pods(render(values("production"))):
+        found = {one["name"]: one.get("value") for one in container["env"]}
+        said = {
+            variable: value for variable, value in found.items() if variable.startswith(("OTEL_", "TURNGATE_TRACES"))
+        }
+        expected = {
+            "TURNGATE_TRACES": "true",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.monitoring:4318",
+            "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
+            "OTEL_TRACES_SAMPLER_ARG": "0.1",
+        }
+        assert said == (expected if name in ROLES else {}), name
+    for _, _, container in pods(render(values("minimal"))):
+        assert not [one for one in container["env"] if one["name"].startswith(("OTEL_", "TURNGATE_TRACES"))]
+
+
 def test_workers_scale_by_the_lag_of_what_they_read() -> None:
     """With the group and the topics that they really have, and no more than there are partitions."""
     scaled = of_kind(render(values("production")), "ScaledObject")
@@ -207,7 +267,12 @@ def test_policies_let_in_who_asks_and_out_to_kafka_alone() -> None:
     kafka = {"ports": [{"port": 9093, "protocol": "TCP"}], "to": [{"ipBlock": {"cidr": "10.20.0.0/16"}}]}
     for name, rules in out.items():
         assert rules[1] == kafka, name
-    assert [len(out[f"demo-turngate-{name}"]) for name in ROLES] == [2, 3, 3, 2]
+    assert [len(out[f"demo-turngate-{name}"]) for name in ROLES] == [3, 4, 4, 3]
+    traces = [{"ports": [{"port": 4318, "protocol": "TCP"}]}]
+    assert [one[2:3] for name, one in out.items() if not name.endswith("topics")] == [traces] * len(ROLES)
+    untraced = render(merged(values("production"), {"tracing": {"enabled": False}}))
+    least = [one["spec"]["egress"] for one in of_kind(untraced, "NetworkPolicy").values()]
+    assert sorted(map(len, least)) == [2, 2, 2, 3, 3]
     ingress = {name: one["spec"]["ingress"] for name, one in policies.items()}
     assert ingress["demo-turngate-topics"] == []
     assert [rule["ports"][0]["port"] for rule in ingress["demo-turngate-gateway"]] == ["metrics", "http"]

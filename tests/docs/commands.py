@@ -28,6 +28,9 @@ _ELISION = "..."
 _WILDCARD = "…"
 _COMMENT = re.compile(r"\s+# (.*)$")
 _STATUS = re.compile(r"exits with (\d+)")
+_COMMAND = re.compile(
+    r"\s*(?:(?:[$#>]\s+)?(?:turngate|make|pip|python3?|docker|helm|kubectl|curl) \S|[$] \S|export [A-Z_]+=)"
+)
 _TARGET = re.compile(r"^([a-z][\w-]*):", re.MULTILINE)
 
 
@@ -137,5 +140,5 @@ def _turngate(words: list[str], command: str) -> tuple[TyperGroup | TyperCommand
 def hidden_commands(text: str) -> Iterator[str]:
     """Yield lines outside of console blocks that look like commands to type."""
     for line in text.splitlines():
-        if re.match(r"\s*(?:[$#>]\s+)?(?:turngate|make|pip|python3?|docker|helm|kubectl|curl) \S|\s*[$] \S|\s*export [A-Z_]+=", line):
+        if _COMMAND.match(line):
             yield line

@@ -12,7 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def _pages() -> tuple[Path, ...]:
     """Return every Markdown file, but for those of what was fetched or built."""
-    folders = [one for one in ROOT.iterdir() if one.is_dir() and one.name[0] != "." and one.name not in {"build", "dist"}]
+    folders = [
+        one for one in ROOT.iterdir() if one.is_dir() and one.name[0] != "." and one.name not in {"build", "dist"}
+    ]
     found = [*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))]
     return tuple(sorted(page for page in found if "node_modules" not in page.parts))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import promql_parser
@@ -14,6 +16,7 @@ import yaml
 from streams.metric_list import BY_NAME, METRICS, Metric
 from tests.docs.markdown import ROOT, code, sections
 
+PROMTOOL = shutil.which("promtool")
 PAGE = ROOT / "docs" / "metrics.md"
 DASHBOARD = json.loads((ROOT / "deploy/grafana/dashboards/turngate.json").read_text(encoding="utf-8"))
 ALERTS = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text(encoding="utf-8"))
@@ -120,3 +123,54 @@ def test_every_alert_says_what_it_means_and_what_to_do() -> None:
         assert set(rule["annotations"]) == {"summary", "description"}
         assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
     assert set(re.findall(r"`(Turngate\w+)`", PAGE.read_text(encoding="utf-8"))) <= set(names)
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not on the path (Debian's package prometheus has it)")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "rules", "--lint-fatal", "deploy/prometheus/alerts.yml"),
+        ("check", "config", "--syntax-only", "deploy/prometheus/prometheus.yml"),
+        ("test", "rules", "tests/docs/alerts_test.yml"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_prometheus_own_tool_takes_them(words: Sequence[str]) -> None:
+    """The rules, the configuration, and what becomes of alerts when samples are as they say."""
+    done = subprocess.run([str(PROMTOOL), *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_samples_for_alerts_are_of_metrics_that_there_are() -> None:
+    """And every alert that they expect is one."""
+    cases = yaml.safe_load((ROOT / "tests/docs/alerts_test.yml").read_text(encoding="utf-8"))["tests"]
+    series = {one["series"].partition("{")[0] for case in cases for one in case["input_series"]}
+    assert series <= set(_SAMPLES)
+    alerts = {test["alertname"] for case in cases for test in case["alert_rule_test"]}
+    assert alerts <= {rule["alert"] for rule in RULES}
+
+
+def test_the_dashboard_is_one_that_grafana_takes() -> None:
+    """Of a known schema, with no identity of an installation, every query with the source that a person can choose."""
+    assert DASHBOARD["schemaVersion"] >= 36  # from here on a data source is an object
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,40}", DASHBOARD["uid"])
+    assert "id" not in DASHBOARD
+    (chosen,) = DASHBOARD["templating"]["list"]
+    assert (chosen["name"], chosen["type"], chosen["query"]) == ("datasource", "datasource", "prometheus")
+    source = {"type": "prometheus", "uid": "${datasource}"}
+    for panel in panels():
+        assert panel["type"] in {"stat", "timeseries"}, panel["title"]
+        assert isinstance(panel["id"], int)
+        assert panel["datasource"] == source, panel["title"]
+        assert [target["datasource"] for target in panel["targets"]] == [source] * len(panel["targets"]), panel["title"]
+        references = [target["refId"] for target in panel["targets"]]
+        assert len(set(references)) == len(references) > 0, panel["title"]
+        units = {"short", "s", "reqps", "ops", "percentunit", "none"}
+        assert panel["fieldConfig"]["defaults"].get("unit", "short") in units, panel["title"]
+
+
+def test_seconds_are_shown_as_seconds() -> None:
+    """A panel of quantiles of seconds says so, and one of counts does not."""
+    for panel in panels():
+        seconds = {"_seconds" in target["expr"] and "_count" not in target["expr"] for target in panel["targets"]}
+        assert seconds == {panel["fieldConfig"]["defaults"].get("unit") == "s"}, panel["title"]

@@ -163,7 +163,9 @@ def test_a_worker_without_its_topics_says_so(pipeline: Up) -> None:
 def test_a_worker_whose_port_is_taken_says_so(pipeline: Up) -> None:
     """Here by the broker."""
     port = pipeline.bootstrap.rpartition(":")[2]
-    done = run("turngate worker --role models", pipeline.directory, TURNGATE_METRICS_PORT=port, **environment_of(pipeline))
+    done = run(
+        "turngate worker --role models", pipeline.directory, TURNGATE_METRICS_PORT=port, **environment_of(pipeline)
+    )
     assert done.returncode == failures.USAGE
     assert "cannot listen on port" in done.stderr
 

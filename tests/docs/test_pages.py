@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streams.settings import OTHER_VARIABLES, PREFIX, Settings
-from tests.docs.markdown import NAMES, PAGES, ROOT, codes, prose, sections
+from tests.docs.markdown import NAMES, PAGES, ROOT, codes, fences, prose, sections
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _ERROR = re.compile(r"\b[A-Z]\w+Error\b")
@@ -62,3 +62,13 @@ def test_the_index_leads_to_every_page() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     pages = [page for page in PAGES if page.parent == ROOT / "docs" and page.name != "index.md"]
     assert [page.name for page in pages if f"({page.name})" not in index] == []
+
+
+def test_the_map_of_the_readme_names_every_package() -> None:
+    """Those of the first two levels, so that nobody has to guess what one is for; and it names no other."""
+    (drawn,) = [fence.text for fence in fences(ROOT / "README.md") if "streams/gate/ " in fence.text]
+    folders = ("topics", "processors", "streams")
+    packages = [path.parent for folder in folders for path in (ROOT / folder).glob("*/__init__.py")]
+    assert [package.name for package in packages if f"{package.name}/ " not in drawn] == []
+    named = {name.rstrip("/") for name in re.findall(r"^(?:\w+/)+", drawn, re.MULTILINE)}
+    assert [name for name in sorted(named) if not (ROOT / name).is_dir()] == []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -30,11 +31,11 @@ def test_the_pictures_of_windows_are_what_the_gate_does(name: str) -> None:
 
 def test_the_flow_has_the_topics_that_there_are() -> None:
     """Each in the colour of who may read it."""
-    shown = {"hidden-topic": set(), "open-topic": set()}  # type: dict[str, set[str]]
-    root = ElementTree.parse(DOCS / "flow.svg").getroot()  # noqa: S314 - our own file
+    shown: dict[str, set[str]] = {"hidden-topic": set(), "open-topic": set()}
+    root = ET.parse(DOCS / "flow.svg").getroot()  # noqa: S314 - our own file
     for group in root.iter(f"{SVG}g"):
         children = list(group)
-        for box, label in zip(children, children[1:], strict=False):
+        for box, label in pairwise(children):
             if box.get("class") in shown and "mono" in (label.get("class") or ""):
                 shown[str(box.get("class"))] |= set((label.text or "").split(", "))
     readable = {topic.name for topic in TOPICS if topic.per_turn and not topic.sensitive}
@@ -47,7 +48,7 @@ def test_the_flow_has_the_topics_that_there_are() -> None:
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
 def test_a_picture_says_what_it_shows_and_loads_nothing(picture: Path) -> None:
     """A title and a description for who cannot see it; neither scripts nor anything from elsewhere."""
-    root = ElementTree.parse(picture).getroot()  # noqa: S314 - our own file
+    root = ET.parse(picture).getroot()  # noqa: S314 - our own file
     for tag in ("title", "desc"):
         (found,) = root.iter(SVG + tag)
         assert found.text

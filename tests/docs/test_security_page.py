@@ -8,7 +8,7 @@ import tomllib
 from streams.settings import Settings
 from tests.docs.markdown import ROOT, code, fences, sections
 from topics.acls import ACL_ROLES, grants
-from topics.names import TOPICS, Names
+from topics.names import DAY_S, TOPICS, Names
 
 PAGE = ROOT / "docs" / "security.md"
 _NAME = re.compile(r"`([\w-]+)`")
@@ -29,8 +29,9 @@ def test_each_role_s_topics_are_those_that_are_granted() -> None:
 
 
 def test_the_settings_that_it_names_are_there() -> None:
-    """Each of those that begin with `kafka_`; and the file that is shown is one."""
+    """Each of those that begin with `kafka_`; and the files that are shown are some."""
     named = set(re.findall(r"\bkafka_\w+", PAGE.read_text(encoding="utf-8")))
     assert named <= set(Settings.model_fields)
-    (shown,) = [fence for fence in fences(PAGE) if fence.language == "toml"]
-    assert Settings(**tomllib.loads(shown.text)).kafka_username == "turngate-turns"
+    login, kept = [Settings(**tomllib.loads(fence.text)) for fence in fences(PAGE) if fence.language == "toml"]
+    assert login.kafka_username == "turngate-turns"
+    assert kept.retention_s["released"] == 3 * DAY_S

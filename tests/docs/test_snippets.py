@@ -46,7 +46,8 @@ NOT_RUN_COMMANDS = {
     "docker ": "needs an engine; tests/deploy/test_compose.py runs the commands of its containers",
     "export GRAFANA_PASSWORD": "is for those",
     "turngate keys create me": "writes a file; tests/deploy/test_compose.py makes a key so",
-    "pip install": "fetches packages; tests/architecture/test_wheel.py builds the wheel and looks into it",
+    "pip install": "fetches packages; tests/packaging/test_install.py installs the wheel with each extra",
+    "pip wheel": "builds it; tests/architecture/test_wheel.py does, and looks into it",
     "helm ": "needs a cluster; tests/deploy/test_helm.py renders the chart",
     "kubectl ": "the same",
     "turngate up": "runs until it is stopped; tests/streams/cli/test_up.py runs it",
@@ -63,14 +64,15 @@ NOT_RUN_COMMANDS = {
     "turngate keys": "writes a file; tests/streams/cli/test_gateway_command.py runs it",
     "turngate key-ring add": "writes a key; tests/streams/cli/test_key_ring_command.py runs it",
     "turngate processors check my_app": "checks an application of the reader's; tests/streams/cli/test_check.py runs it",
+    "turngate erase": "needs a running pipeline; tests/integration/test_erasing.py runs it in one",
     "turngate send": "needs a running pipeline; tests/streams/cli/test_up.py runs it",
 }
 #: Languages that are no code of ours to run: pictures, records (see test_wire.py), readers (see test_readers.py here
-#: and in tests/integration), the settings file (see test_settings_page.py), other projects' configuration, a file for Docker.
+#: and in tests/integration), the settings file (see test_settings_page.py), other projects' configuration, Docker's file.
 OTHER_LANGUAGES = {"", "go", "json", "js", "toml", "ts", "yaml", "dockerfile"}
 
 #: What is run begins with one of these: nothing that builds or fetches runs because somebody forgot to excuse it.
-HARMLESS = ("turngate ", "export TURNGATE_", "printf ")
+HARMLESS = ("turngate ", "export TURNGATE_", "export OTEL_", "printf ")
 
 FENCES = [fence for page in PAGES for fence in fences(page)]
 RUN = [fence for fence in FENCES if NAMES[fence.page] not in WALKED]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 from xml.sax.saxutils import escape
 
 from processors import Answer, Incremental, Replace, output_processor
@@ -82,7 +83,7 @@ def moments(processor: object, frames: Sequence[str] = FRAMES) -> list[Moment]:
 
 def made_of(processor: object, text: str) -> str:
     """Return what a processor makes of a text."""
-    process = getattr(processor, "process", processor)
+    process: Callable[[Answer], object] = getattr(processor, "process", None) or cast("Any", processor)
     verdict = process(Answer(text))
     assert isinstance(verdict, Replace)
     return verdict.text
@@ -91,9 +92,10 @@ def made_of(processor: object, text: str) -> str:
 def draw(title: str, note: str, rows: Sequence[Moment]) -> str:
     """Return the picture as SVG: a row for each moment; orange is held, green is out, red should not be out."""
     height = _TOP + _ROW * len(rows) + 34
+    fonts = "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" aria-labelledby="title desc"'
-        " font-family=\"system-ui, 'Segoe UI', Helvetica, Arial, sans-serif\" font-size=\"13\">",
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img"',
+        f'  aria-labelledby="title desc" font-family="{fonts}" font-size="13">',
         f'  <title id="title">{escape(title)}</title>',
         f'  <desc id="desc">{escape(note)}</desc>',
         f"  <style>{_STYLE}  </style>",
@@ -119,7 +121,9 @@ def _cells(column: int, y: int, text: str, kind: str, begin: int) -> list[str]:
     lines = []
     if kind and len(text) > begin:
         width = _ADVANCE * (len(text) - begin)
-        lines.append(f'  <rect class="{kind}" x="{x + _ADVANCE * begin}" y="{y - 13}" width="{width}" height="19" rx="3"/>')
+        lines.append(
+            f'  <rect class="{kind}" x="{x + _ADVANCE * begin}" y="{y - 13}" width="{width}" height="19" rx="3"/>'
+        )
     places = " ".join(str(x + _ADVANCE * at) for at in range(len(text)))
     if text:
         lines.append(f'  <text class="text" x="{places}" y="{y}" xml:space="preserve">{escape(text)}</text>')
@@ -133,7 +137,7 @@ def pictures() -> dict[str, str]:
     return {
         "window.svg": draw(
             "A window of 8 characters",
-            "A match has 8 characters. All but the last 8 of what the chain makes may go out; the rest, in orange, is the window.",
+            "A match has 8 characters. So the last 8 of what the chain makes are held, in orange: the window.",
             right,
         ),
         "window-too-small.svg": draw(

@@ -79,7 +79,8 @@ async def test_a_version_is_deployed_and_rolled_back_under_traffic(broker: Broke
         assert {view.text.rpartition(" ")[2] for view in views.values()} == {"[1]"}
         assert all(getattr(view.terminal, "chain_changed", None) is None for view in views.values())
         rows = await done(pipeline, "processors", "list")
-        assert rows[-1] == {"converged": True, "workers": 2, "offset": rows[-1]["offset"]}
+        assert rows[-1] == {"converged": True, "workers": 3, "offset": rows[-1]["offset"]}
+        assert sorted(row["role"] for row in rows if "role" in row) == ["models", "turns", "turns"]
         assert [row["version"] for row in rows if row.get("name") == "mark"] == ["2"]
         await done(pipeline, "processors", "rollback", "mark", "--by", "bob")
         assert await reply(pipeline, await asked(pipeline, "again", "a")) == "again [1]"

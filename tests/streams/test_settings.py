@@ -204,3 +204,20 @@ def test_a_silent_model_server_ends_its_attempt_before_it_ends_the_turn() -> Non
 def test_every_setting_says_what_it_is_for() -> None:
     """`turngate settings` and the docs print it."""
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_retention_is_for_topics_that_forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whole seconds; a compacted topic keeps the last record of each key, and an unknown one is a mistake."""
+    monkeypatch.setenv("TURNGATE_RETENTION_S", '{"requests": 3600, "usage": 86400}')
+    assert load_settings().retention_s == {"requests": 3600, "usage": 86400}
+    for wrong in ('{"workers": 3600}', '{"request": 3600}', '{"requests": 0}'):
+        monkeypatch.setenv("TURNGATE_RETENTION_S", wrong)
+        with pytest.raises(SettingsError, match="TURNGATE_RETENTION_S"):
+            load_settings()
+
+
+def test_the_key_of_hashed_ids_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has it can look for ids."""
+    monkeypatch.setenv("TURNGATE_LOG_ID_SALT", "a private key")
+    assert "a private key" not in repr(load_settings())
+    assert environment(load_settings())["TURNGATE_LOG_ID_SALT"] == "a private key"

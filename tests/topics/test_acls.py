@@ -24,6 +24,22 @@ def test_only_turn_workers_write_what_is_released() -> None:
     assert [role for role in ACL_ROLES if "p.released" in allowed(role, "Write")] == ["turns"]
 
 
+def test_nobody_but_an_operator_and_workers_can_have_anything_erased() -> None:
+    """Callers may submit to any thread of the pipeline; that does not let them erase it."""
+    assert {role for role in ACL_ROLES if "p.erasures" in allowed(role, "Write")} == {
+        "turns",
+        "models",
+        "tools",
+        "operator",
+    }
+    assert {role for role in ACL_ROLES if "p.erasures" in allowed(role, "Read")} == {
+        "turns",
+        "models",
+        "tools",
+        "operator",
+    }
+
+
 def test_readers_may_read_what_is_released_and_nothing_else() -> None:
     """Not even describe another topic."""
     (grant,) = grants("readers", NAMES)
@@ -50,7 +66,7 @@ def test_every_topic_is_written_and_read_by_somebody() -> None:
 def test_the_operator_lays_out_every_topic() -> None:
     """To create and check them, with their configuration."""
     layout = {one.name for one in wanted_layout(NAMES, 1)}
-    for operation in ("Create", "Describe", "DescribeConfigs"):
+    for operation in ("Create", "Describe", "DescribeConfigs", "AlterConfigs"):
         assert allowed("operator", operation) == layout
 
 
@@ -58,7 +74,10 @@ def test_an_operator_sees_refused_records_only_if_wanted() -> None:
     """To send them again means to be able to see them."""
     assert set(REPLAYED) == set(REPLAYABLE)
     assert NAMES.topic(names.FRAMES) in allowed("operator", "Read")
-    sensitive = {NAMES.topic(one) for one in TOPICS if one.sensitive and one is not names.DEAD_LETTERS}
+    sensitive = {NAMES.topic(one) for one in TOPICS if one.sensitive} - {
+        NAMES.topic(names.DEAD_LETTERS),
+        NAMES.topic(names.ERASURES),
+    }
     assert not allowed("operator", "Read", replays=False) & sensitive
     assert not allowed("operator", "Write", replays=False) & sensitive
 

@@ -72,6 +72,38 @@ async def test_what_is_missing_is_added(broker: Broker, prefix: str, admin: Topi
     assert await admin.check() == []
 
 
+async def test_another_retention_is_told_and_corrected(broker: Broker, prefix: str, admin: TopicAdmin) -> None:
+    """Workers do not mind; what else is set on the topic stays; a broker that cannot is told what to do instead."""
+    await admin.create(PARTITIONS)
+    shorter = TopicAdmin(Connection(broker.bootstrap), Names(prefix), retention_s={"frames": 3600, "usage": 7200})
+    assert {(one.topic, one.kind) for one in await shorter.check()} == {
+        (f"{prefix}frames", "retention"),
+        (f"{prefix}usage", "retention"),
+    }
+    assert await shorter.require() == PARTITIONS
+    if broker.name == "embedded":
+        with pytest.raises(TopicLayoutError, match=r"kafka-configs.sh --alter .*frames --add-config .*ms=3600000"):
+            await shorter.create(PARTITIONS)
+        return
+    other = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    await other.start()
+    resource = ConfigResource(ConfigResourceType.TOPIC, f"{prefix}frames", {"max.message.bytes": "2000000"})
+    resource.configs |= {"retention.ms": "86400000", "cleanup.policy": "delete"}
+    await other.alter_configs([resource])
+    await other.close()
+    async with asyncio.timeout(20):
+        while (await configs_of(broker, f"{prefix}frames"))["max.message.bytes"] != "2000000":  # noqa: ASYNC110 - the same
+            await asyncio.sleep(0.2)
+    assert (await shorter.create(PARTITIONS)).corrected == (f"{prefix}frames", f"{prefix}usage")
+    async with asyncio.timeout(20):
+        while await shorter.check():  # noqa: ASYNC110 - the broker has no event for it
+            await asyncio.sleep(0.2)
+    configs = await configs_of(broker, f"{prefix}frames")
+    assert (configs["retention.ms"], configs["segment.ms"]) == ("3600000", "3600000")
+    assert configs["max.message.bytes"] == "2000000"
+    assert (await shorter.create(PARTITIONS)).corrected == ()
+
+
 async def test_topics_with_another_layout_are_refused_and_nothing_is_created(
     broker: Broker, prefix: str, admin: TopicAdmin
 ) -> None:

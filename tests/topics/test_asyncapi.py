@@ -117,6 +117,7 @@ def test_workers_share_their_input_in_their_groups() -> None:
         "models-receive-cancels": ["turngate.models"],
         "tools-receive-tool-calls": ["turngate.tools"],
         "tools-receive-cancels": ["turngate.tools"],
+        **{f"{role}-receive-erasures": [f"turngate.{role}"] for role in ("turns", "models", "tools")},
     }
     assert DOCUMENT["channels"]["released"]["x-readers"] == [
         role for role in ACL_ROLES if "released" in {topic.name for topic in READS[role]}

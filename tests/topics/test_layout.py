@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topics.layout import Finding, TopicLayout, TopicState, findings, wanted_layout
+from topics.layout import CORRECTABLE, Finding, TopicLayout, TopicState, findings, wanted_layout
 from topics.names import TOPICS, Names
 
 NAMES = Names("p.")
@@ -40,6 +40,7 @@ def test_a_journal_is_compacted_and_never_deleted_by_age() -> None:
         "cleanup.policy": "compact",
         "delete.retention.ms": "3600000",
         "segment.ms": "600000",
+        "max.compaction.lag.ms": "86400000",
     }
 
 
@@ -104,6 +105,25 @@ def test_a_journal_whose_tombstones_go_early_is_a_finding() -> None:
     journal = layout_of("p.models-journal-changelog")
     for kept, kinds in (("3599999", ["delete-retention"]), ("3600000", []), ("86400000", [])):
         state = TopicState(journal.name, journal.partitions, {**journal.configs, "delete.retention.ms": kept})
+        assert [finding.kind for finding in findings([journal], {journal.name: state})] == kinds
+
+
+def test_another_retention_than_the_settings_say_is_a_finding() -> None:
+    """Where they do not say it, what the broker has is fine; a segment lasts no longer than what is in it is kept."""
+    (frames,) = (one for one in wanted_layout(NAMES, 4, retention_s={"frames": 3600}) if one.name == "p.frames")
+    assert (frames.configs["retention.ms"], frames.configs["segment.ms"]) == ("3600000", "3600000")
+    usual = layout_of("p.frames")
+    (found,) = findings([frames], {usual.name: state_of(usual)})
+    assert findings([usual], {frames.name: state_of(frames)}) == []
+    assert str(found) == "p.frames: has retention.ms=86400000, wanted retention.ms=3600000"
+    assert {found.kind} <= CORRECTABLE
+
+
+def test_a_journal_whose_old_values_may_stay_for_ever_is_a_finding() -> None:
+    """What is under tombstones goes within a day; sooner is fine."""
+    journal = layout_of("p.turns-journal-changelog")
+    for lag, kinds in (("9223372036854775807", ["compaction-lag"]), ("86400000", []), ("1", [])):
+        state = TopicState(journal.name, journal.partitions, {**journal.configs, "max.compaction.lag.ms": lag})
         assert [finding.kind for finding in findings([journal], {journal.name: state})] == kinds
 
 

@@ -25,6 +25,7 @@ def test_the_table_is_the_one_of_the_contract() -> None:
         ("decisions", 400, True),
         ("deployments", None, False),
         ("audit", 400, False),
+        ("erasures", 7, True),
         ("workers", None, False),
         ("dead-letters", 14, True),
     ]

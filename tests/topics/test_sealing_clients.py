@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
 from tests.brokers.broker import Broker
 from topics.admin import TopicAdmin
@@ -83,6 +83,12 @@ async def test_plain_records_come_as_they_are_or_not_at_all(frames: Place) -> No
     assert [one.value for one in await frames.read(Sealing(BOTH, use="write"), 1)] == [b"plain"]
 
 
+async def until_something_comes(consumer: AIOKafkaConsumer) -> None:
+    """Ask for records until there are some."""
+    while not await consumer.getmany(timeout_ms=200):
+        pass
+
+
 async def test_a_reader_that_lacks_a_key_gets_no_further(frames: Place) -> None:
     """However often it asks: not past the record, and not around it. One that has the key does."""
     await frames.send(Sealing(OLD), b"one")
@@ -94,8 +100,7 @@ async def test_a_reader_that_lacks_a_key_gets_no_further(frames: Place) -> None:
         await consumer.seek_to_beginning(place)
         for _ in range(3):
             with pytest.raises(SealedRecordError, match="at offset 1: the record is sealed with the key new"):
-                while not await consumer.getmany(timeout_ms=200):
-                    pass
+                await until_something_comes(consumer)
         assert await consumer.position(place) == 0
     assert [one.value for one in await frames.read(Sealing(BOTH), 3)] == [b"one", b"two", b"three"]
 

@@ -99,6 +99,14 @@ capabilities: {drop: [ALL]}
 - name: TURNGATE_KEY_RING_USE
   value: {{ $values.keyRing.use }}
 {{- end }}
+{{- if and $values.tracing.enabled (ne .role "topics") }}
+- name: TURNGATE_TRACES
+  value: "true"
+{{- range $name, $value := $values.tracing.variables }}
+- name: {{ $name }}
+  value: {{ $value | toString | quote }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* The secret with the keys, for those that read or write records. */}}

@@ -12,7 +12,7 @@ from streams.settings import EMBEDDED
 from topics.acls import ACL_ROLES, grants
 from topics.admin import TopicAdmin, TopicRow
 from topics.errors import TopicLayoutError
-from topics.layout import Finding
+from topics.layout import CORRECTABLE, Finding
 from topics.names import Names
 
 
@@ -24,14 +24,16 @@ def create(*, as_json: bool, **overrides: str | int | None) -> int:
         BrokerUnreachableError: nobody answers.
     """
     settings = session.begin(overrides)
-    admin = TopicAdmin(*session.connect(settings))
+    admin = TopicAdmin(*session.connect(settings), retention_s=settings.retention_s)
     done = asyncio.run(admin.create(settings.partitions, settings.replication))
     if as_json:
         for name in (*done.created, *done.there):
-            output.json_line({"topic": name, "created": name in done.created})
+            output.json_line({"topic": name, "created": name in done.created, "corrected": name in done.corrected})
     else:
         for name in done.created:
             output.line(f"created {name}")
+        for name in done.corrected:
+            output.line(f"corrected {name}")
         output.line(f"{output.count(len(done.created), 'topic')} created, {len(done.there)} were there already.")
     return OK
 
@@ -43,7 +45,7 @@ def check(partitions: int | None, *, as_json: bool, broker: str | None) -> int:
         BrokerUnreachableError: nobody answers.
     """
     settings = session.begin({"broker": broker})
-    admin = TopicAdmin(*session.connect(settings))
+    admin = TopicAdmin(*session.connect(settings), retention_s=settings.retention_s)
     found = asyncio.run(_check(admin, partitions, settings.partitions))
     for finding in found:
         if as_json:
@@ -53,7 +55,7 @@ def check(partitions: int | None, *, as_json: bool, broker: str | None) -> int:
             output.line(str(finding))
     if not found:
         output.note(f"All topics of the prefix {settings.prefix!r} are there and right.")
-    elif all(finding.kind == "missing" for finding in found):
+    elif all(finding.kind in CORRECTABLE | {"missing"} for finding in found):
         output.note("Run `turngate topics create`.")
     return FAILED if found else OK
 

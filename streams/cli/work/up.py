@@ -123,7 +123,7 @@ async def _check_deps(settings: Settings) -> bool:
 
 async def _topics(settings: Settings, bootstrap: str, partitions: int | None) -> int:
     """Create what is missing, and return how many partitions there are."""
-    admin = TopicAdmin(connection_of(settings, bootstrap), Names(settings.prefix))
+    admin = TopicAdmin(connection_of(settings, bootstrap), Names(settings.prefix), retention_s=settings.retention_s)
     if partitions is None:
         try:
             partitions = await admin.pipeline_partitions()

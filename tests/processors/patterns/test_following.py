@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from processors.patterns import Pattern, Span
 from processors.patterns import following as module
+from processors.patterns.folding import folds_to_itself
 from processors.patterns.following import CONTEXT
 from processors.patterns.redactor import RedactingScanner, Redactor, Rule
 from processors.patterns.tree import parse
@@ -110,6 +111,16 @@ def test_prose_that_was_read_before_is_read_by_moves_alone(monkeypatch: pytest.M
     scanner.feed(pieces[0])
     monkeypatch.setattr(RedactingScanner, "_feed", None)
     assert [scanner.feed(piece) for piece in pieces[1:]] == expected[1:]
+
+
+def test_what_folds_leave_as_it_is_is_read_without_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quotation marks of print and many scripts; a look-alike or a mark on a letter is another matter."""
+    scanner = redactor(EMAIL, NUMBER).open_scanner()
+    monkeypatch.setattr(RedactingScanner, "_read", None)
+    text = "\u201cIt\u2019s so\u201d, 我在 said 12-3. "
+    assert "".join(scanner.feed(text[place : place + 3]) for place in range(0, len(text), 3)) == text
+    for other in ("é", "\u0430", "\u2014", "\u200b", "\uff10"):
+        assert not folds_to_itself(f"a{other}")
 
 
 class Behind:

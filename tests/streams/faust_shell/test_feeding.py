@@ -48,6 +48,7 @@ class Stream:
                     offset=offset,
                     value=self._values.get(offset, b"v%d" % offset),
                     timestamp=self._timestamp,
+                    headers=(),
                 )
                 for offset in batch
             ]

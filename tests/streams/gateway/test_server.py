@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import socket
 import uuid
 from collections.abc import AsyncIterator, Coroutine
@@ -14,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from streams.brokers import ports
 from streams.gateway import serve
 from streams.gateway.ids import public_id, turn_of
 from streams.gateway.keys import KeySettings, hash_of
@@ -346,3 +348,17 @@ async def test_odd_bodies_are_taken_or_refused(broker: Broker, prefix: str) -> N
     assert len(taken) >= 3
     for record in taken:
         assert codec.decode(codec.encode(record), REQUEST) == record
+
+
+async def test_requests_are_counted_by_the_pattern_of_their_path(broker: Broker, prefix: str) -> None:
+    """Whatever ids they have in them; one that there is no path for has an empty one."""
+    port = ports.free_port()
+    async with serving(broker.bootstrap, prefix, metrics_port=port) as gateway:
+        for path in ("/v1/turns", "/v1/turns/t_dC0xLzE", "/v1/turns/t_dC0xLzI", "/v1/turns/secret/place"):
+            await gateway.http.get(path)
+        async with httpx.AsyncClient() as client:
+            shown = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
+    counted = dict(re.findall(r'requests_total\{route="([^"]*)",status="\d+"\} ([\d.]+)', shown))
+    assert counted == {"/v1/turns": "1.0", "/v1/turns/{turn_id}": "2.0", "": "1.0"}
+    assert 'turngate_gateway_response_seconds_count{route="/v1/turns/{turn_id}"} 2.0' in shown
+    assert "t_dC0" not in shown

@@ -121,6 +121,9 @@ def test_void_rows_and_older_claims_are_cleared_before_work_begins() -> None:
         tombstones = [one.key for one in broker.read("journal") if one.value is None]
         assert tombstones == [claim_key("0"), RowKey("s", 0, 0).encode(), claim_key("1")]
         assert third.trace[-1] == "open 0"
+        assert [one.owner.void for one in (first, second, third)] == [0, 0, 1]
+        await third.owner.lose()
+        assert third.owner.void == 1
 
     simulate(main())
 

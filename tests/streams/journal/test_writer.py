@@ -108,6 +108,7 @@ def test_void_rows_and_foreign_tombstones_change_nothing() -> None:
         await place.writer.append([Row("s", 0, b"a")])
         place.others_write(RowKey("s", 8, 0).encode(), b"void")
         await place.writer.append([Row("s", 1, b"b")])
+        assert place.writer.void == 2
         assert place.keys()[-3:] == [RowKey("s", 0, 1).encode(), RowKey("s", 8, 0).encode(), RowKey("s", 1, 1).encode()]
 
     at_a_place(test)
@@ -119,6 +120,7 @@ def test_an_own_retry_that_was_written_twice_changes_nothing() -> None:
     async def test(place: Place) -> None:
         place.others_write(RowKey("s", 0, 1).encode(), b"a")
         await place.writer.append([Row("s", 1, b"b")])
+        assert place.writer.void == 0
 
     at_a_place(test)
 

@@ -36,3 +36,5 @@ def test_a_window_longer_than_usage_is_kept_is_refused() -> None:
     """After a restart it would have forgotten what was spent."""
     with pytest.raises(DepsError, match="2592000 s"):
         usage_meter(Deps(budgets=[Budget("tenant", 5, 31.0 * DAY_S)]).manifest)
+    with pytest.raises(DepsError, match="kept for 3600 s"):
+        usage_meter(Deps(budgets=[Budget("tenant", 5, 1.0 * DAY_S)]).manifest, kept_s=3600)

@@ -16,7 +16,7 @@ from tests.memory.broker import Broker
 from tests.memory.ports import Feed, MemoryLogs, MemoryProducer, replay_of
 from tests.memory.power import Power, PowerCut
 from tests.memory.simtime import settled, wall_clock
-from tests.streams.turns.simulation import CANCELS, FRAMES, NAMES, PROMPTS
+from tests.streams.turns.simulation import CANCELS, ERASURES, FRAMES, NAMES, PROMPTS
 from topics import codec, names
 from topics.records import ModelFrame, PromptRequest
 
@@ -77,7 +77,7 @@ class RunnerProcess:
         if not self._starting.done() or isinstance(self._starting.exception(), PowerCut):
             return False
         self._starting.result()
-        topics = {PROMPTS: names.PROMPTS, CANCELS: names.CANCELS}
+        topics = {PROMPTS: names.PROMPTS, CANCELS: names.CANCELS, ERASURES: names.ERASURES}
         self._feed = Feed(self.broker, self.power, topics, commits=self._commits)
         return not self.power.off
 

@@ -86,7 +86,7 @@ def test_a_call_whose_first_row_was_cleared_already_is_over() -> None:
     """Its owner died while it forgot it."""
     desk = CallDesk(MODEL_CALLS, keep_s=10)
     assert desk.restore(rows(CallDesk(MODEL_CALLS, keep_s=10).finished(CALL, NOW))) == []
-    assert desk.expired(NOW + 11) == [CALL]
+    assert desk.expired(NOW + 11) == [str(CALL)]
 
 
 def test_calls_are_forgotten_some_time_after_their_end_and_never_while_they_run() -> None:
@@ -99,7 +99,7 @@ def test_calls_are_forgotten_some_time_after_their_end_and_never_while_they_run(
     restored = CallDesk(MODEL_CALLS, keep_s=10)
     restored.restore(rows(*started.rows, *ended.rows))
     for one in (desk, restored):
-        assert one.expired(NOW + 1010.5) == [CALL]
+        assert one.expired(NOW + 1010.5) == [str(CALL)]
         assert one.expired(NOW + 1010.5) == []
 
 
@@ -128,7 +128,7 @@ def test_a_cancel_that_comes_before_its_prompt_outlives_the_runner() -> None:
     assert successor.restore(rows(*first.rows)) == []
     assert successor.take([source(prompt("t", ["hi"]))], NOW).starts == []
     assert len(successor.take([source(prompt("t", ["hi"], attempt=1))], NOW).starts) == 1
-    assert successor.expired(NOW + 11) == [CALL]
+    assert successor.expired(NOW + 11) == [str(CALL)]
 
 
 def test_a_cancelled_attempt_has_its_tool_calls_not_made() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from streams.models.adapter import ModelAdapter
 from streams.models.delta import Delta
+from streams.private_ids import Private
 from streams.runner.desk import CallDesk
 from streams.runner.loop import Ports
 from streams.runner.models import MODEL_CALLS, ModelRunner
@@ -20,6 +21,7 @@ from tests.memory.simtime import jump, settled, simulate, wall_clock
 from tests.streams.runner.simulation import JOURNAL, frames_of, prompt
 from tests.streams.turns.simulation import DEAD_LETTERS, FRAMES, NAMES
 from topics import codec, names
+from topics.ids import TurnKey
 from topics.names import Topic
 from topics.records import CancelCall, PromptRequest, Record
 
@@ -52,13 +54,14 @@ class Bench:
     def __init__(self, broker: Broker | None = None) -> None:
         self.trace: list[str] = []
         self.fatal: list[BaseException] = []
+        self.refused: list[str] = []
         self.broker = broker or Broker()
         self.power = Power()
         self.producer = MemoryProducer(self.broker, self.power, self.trace.append)
         self.provider = Provider(self.trace)
         self.runner = ModelRunner(
             self._adapter_for,
-            Ports(self.producer, NAMES, "runner", wall_clock, self._on_fatal),
+            Ports(self.producer, NAMES, "runner", wall_clock, self._on_fatal, refused=self.refused.append),
             MemoryLogs(self.producer, JOURNAL),
             partitions=1,
             max_calls=2,
@@ -171,6 +174,7 @@ def test_a_dead_letter_is_durable_before_its_source_is_acknowledged() -> None:
         assert trace.index(f"durable {JOURNAL}") < trace.index(f"send {DEAD_LETTERS}")
         assert trace.index(f"durable {DEAD_LETTERS}") < trace.index("ack 1")
         assert trace[-3:] == ["ack 1", "ack 2", "call t"]
+        assert bench.refused == ["MalformedRecordError"]
 
     on_a_bench(test)
 
@@ -304,7 +308,8 @@ def test_calls_that_were_interrupted_are_logged(caplog: pytest.LogCaptureFixture
     simulate(main())
     warnings = [record.getMessage() for record in caplog.records if record.name == "streams.models.call"]
     assert len(warnings) == 1
-    assert "/t, step 0, attempt 0: CallInterruptedError: " in warnings[0]
+    whose = Private(TurnKey("default", "h", "t"))
+    assert f"turn {whose}, step 0, attempt 0: CallInterruptedError: " in warnings[0]
 
 
 def test_the_loop_uses_the_desk_it_is_given() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from streams.private_ids import Private
 from streams.runner.desk import MAX_CALL_ID_CHARS, CallDesk
 from streams.runner.kind import CallKey
 from streams.runner.loop import Ports
@@ -215,7 +216,7 @@ def test_calls_are_counted_by_tool_and_outcome() -> None:
 
 
 def test_failures_are_logged_without_content(caplog: pytest.LogCaptureFixture) -> None:
-    """The class, the tool's name if there is such a tool, and the ids."""
+    """The class, the tool's name if there is such a tool, and hashes of the ids."""
 
     async def test(bench: Bench) -> None:
         await bench.deliver(
@@ -224,9 +225,10 @@ def test_failures_are_logged_without_content(caplog: pytest.LogCaptureFixture) -
 
     on_a_bench(test)
     said = [record.getMessage() for record in caplog.records if record.name == "streams.tools.pool"]
+    whose = Private(TurnKey("default", "h", "t"))
     assert sorted(said) == [
-        "tool call failed: turn default/h/t, step 0, attempt 0: shout: ToolResultTooLargeError",
-        "tool call failed: turn default/h/t, step 0, attempt 0: unknown tool: UnknownToolError",
+        f"tool call failed: turn {whose}, step 0, attempt 0: shout: ToolResultTooLargeError",
+        f"tool call failed: turn {whose}, step 0, attempt 0: unknown tool: UnknownToolError",
     ]
 
 

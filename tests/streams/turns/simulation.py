@@ -37,11 +37,21 @@ from topics import codec, names
 from topics.fold import TurnView, fold
 from topics.ids import ThreadKey, TurnKey
 from topics.names import Names
-from topics.records import TERMINAL_KINDS, CancelTurn, DeadLetter, ModelFrame, ToolResult, TurnRequest, UsageRecord
+from topics.records import (
+    TERMINAL_KINDS,
+    CancelTurn,
+    DeadLetter,
+    Erase,
+    Erased,
+    ModelFrame,
+    ToolResult,
+    TurnRequest,
+    UsageRecord,
+)
 
 NAMES = Names("sim.")
 JOURNAL = NAMES.journal("turns")
-REQUESTS, FRAMES, PROMPTS, CANCELS, TOOL_CALLS, TOOL_RESULTS, RELEASED, USAGE, DEAD_LETTERS = (
+REQUESTS, FRAMES, PROMPTS, CANCELS, TOOL_CALLS, TOOL_RESULTS, RELEASED, USAGE, DEAD_LETTERS, ERASURES = (
     NAMES.topic(topic)
     for topic in (
         names.REQUESTS,
@@ -53,6 +63,7 @@ REQUESTS, FRAMES, PROMPTS, CANCELS, TOOL_CALLS, TOOL_RESULTS, RELEASED, USAGE, D
         names.RELEASED_FRAMES,
         names.USAGE,
         names.DEAD_LETTERS,
+        names.ERASURES,
     )
 )
 
@@ -75,12 +86,13 @@ Scripted = str | Mapping[str, Any]
 class Said:
     """A caller says `record` (raw bytes are written as they are) once `frames` frames of answers have been written.
 
-    If `after` names a turn, its terminal frame must be out too.
+    If `after` names a turn, its terminal frame must be out too; if `erased` names an erasure, that must be answered.
     """
 
-    record: TurnRequest | CancelTurn | bytes
+    record: TurnRequest | CancelTurn | Erase | bytes
     frames: int = 0
     after: str | None = None
+    erased: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +212,7 @@ class World:
         if self._unsaid and self._due(self._unsaid[0]):
             record = self._unsaid.pop(0).record
             raw = record if isinstance(record, bytes) else codec.encode(record)
-            self.broker.append(REQUESTS, 0, None, raw)
+            self.broker.append(ERASURES if isinstance(record, Erase) else REQUESTS, 0, None, raw)
             return True
         return self.model.act() or self.tools.act()
 
@@ -216,7 +228,8 @@ class World:
 
     def _due(self, said: Said) -> bool:
         ended = said.after is None or any(view.closed and view.turn.turn_id == said.after for view in self.views())
-        return ended and self.model.written >= said.frames
+        answered = said.erased is None or any(one.id == said.erased for one in answers(self.broker))
+        return ended and answered and self.model.written >= said.frames
 
     def views(self) -> list[TurnView]:
         """Return what readers make of the released frames."""
@@ -225,6 +238,12 @@ class World:
             frame = codec.decode(raw, names.RELEASED)
             views[frame.turn] = fold(views.get(frame.turn, TurnView(frame.turn)), frame)
         return list(views.values())
+
+
+def answers(broker: Broker) -> list[Erased]:
+    """Return what operators were answered."""
+    found = [codec.decode(raw, names.ERASURE) for raw in broker.values(ERASURES)]
+    return [one for one in found if isinstance(one, Erased)]
 
 
 class Process:
@@ -294,7 +313,12 @@ class Process:
         self.feed = Feed(
             self.world.broker,
             self.power,
-            {REQUESTS: names.REQUESTS, FRAMES: names.FRAMES, TOOL_RESULTS: names.TOOL_RESULTS},
+            {
+                REQUESTS: names.REQUESTS,
+                FRAMES: names.FRAMES,
+                TOOL_RESULTS: names.TOOL_RESULTS,
+                ERASURES: names.ERASURES,
+            },
             commits=self._commits,
             trace=self._trace,
         )
@@ -427,7 +451,7 @@ def look(world: World, power: Power) -> Seen:
         prompts={key: frozenset(copies) for key, copies in prompts.items()},
         calls={key: frozenset(copies) for key, copies in calls.items()},
         dead_letters=frozenset(_letter(raw).id for raw in broker.values(DEAD_LETTERS)),
-        journal={subject: len(numbered) for subject, numbered in rows.items() if not is_thread(subject)},
+        journal={subject: len(numbered) for subject, numbered in rows.items() if subject.count("/") == 2},
         transcripts={subject: _remembered(rows, subject) for subject in rows if is_thread(subject)},
         boundaries=tuple(power.passed),
     )
