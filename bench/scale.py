@@ -174,10 +174,11 @@ def contenders(setting: Setting) -> list[Contender]:
         "2 workers": Shape(workers=2),
         f"{MANY_PARTITIONS} partitions": Shape(partitions=MANY_PARTITIONS),
         f"{many:,} more open turns": Shape(idle=many),
-        "one redactor, passes over the prefix": Shape(deps="bench.scale_chains:passes"),
-        "the same in a process": Shape(deps="bench.scale_chains:processes"),
-        "the same over whole answers": Shape(deps="bench.scale_chains:whole"),
+        "one redactor by passes, async": Shape(deps="bench.scale_chains:passes"),
     }
+    if not setting.quick:
+        shapes["one redactor by passes, not async"] = Shape(deps="bench.scale_chains:processes")
+        shapes["one redactor of whole answers, async"] = Shape(deps="bench.scale_chains:whole")
     if setting.large:
         shapes[f"{LARGE:,} more open turns"] = Shape(idle=LARGE)
     return [

@@ -1,4 +1,4 @@
-"""One redactor in the ways in which a chain can be run: judged by passes over the prefix, or over the whole answer."""
+"""One redactor in the ways in which chains without scanners run: by passes over the prefix, or over the whole answer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _LOOKBACK = 64
 _EMAIL = re.compile(r"[\w.+-]{1,20}@[A-Za-z0-9-]{1,20}\.[A-Za-z]{2,10}")
 
 
-@output_processor(name="redact-in-passes", incremental=Incremental(lookback_chars=_LOOKBACK))
-async def redact_in_passes(answer: Answer) -> Replace:
-    """Return the answer without addresses, in the worker's own process."""
+@output_processor(name="redact-async", incremental=Incremental(lookback_chars=_LOOKBACK))
+async def redact_async(answer: Answer) -> Replace:
+    """Return the answer without addresses, in the process that async processors share."""
     return Replace(_EMAIL.sub("[email]", answer.text))
 
 
-@output_processor(name="redact-in-a-process", incremental=Incremental(lookback_chars=_LOOKBACK))
-def redact_in_a_process(answer: Answer) -> Replace:
-    """Return the same, from a process that can be killed."""
+@output_processor(name="redact-sync", incremental=Incremental(lookback_chars=_LOOKBACK))
+def redact_sync(answer: Answer) -> Replace:
+    """Return the same, from a process that it has to itself meanwhile."""
     return Replace(_EMAIL.sub("[email]", answer.text))
 
 
@@ -28,6 +28,6 @@ async def redact_at_the_end(answer: Answer) -> Replace:
     return Replace(_EMAIL.sub("[email]", answer.text))
 
 
-passes = Deps(output_processors=[redact_in_passes])
-processes = Deps(output_processors=[redact_in_a_process])
+passes = Deps(output_processors=[redact_async])
+processes = Deps(output_processors=[redact_sync])
 whole = Deps(output_processors=[redact_at_the_end])
