@@ -182,12 +182,17 @@ class CallFailure(BaseModel):
     fallback: str | None = None
 
 
+#: How a piece of released text is spelt: as it is, or as a place in the buffer and a length, both in code points.
+Move: TypeAlias = str | tuple[int, int]
+
+
 class Llm(StepEntry):
     """Progress of a step's model call: what arrived, what was released, how it ended.
 
     `seq` is the next sequence number awaited after this entry, None if the entry takes in no frame. `text` is what was
     appended to the buffer, `half` the high surrogate that followed it. `early` are frames that came before their turn.
-    `live` counts the buffered code points released without any chain; `release` is the text that a prefix pass let out.
+    `live` counts the buffered code points released without any chain; `release` is the text that a prefix pass let out,
+    which the journal may spell as `moves` (`moves.resolved`).
     `settled` says that the buffer is the step's settled text because no output chain is declared; `calls` are then the
     tool calls that are to be run, after which another step follows.
     """
@@ -209,13 +214,14 @@ class Llm(StepEntry):
     failed: CallFailure | None = Field(default=None, alias="y")
     reports: tuple[Report, ...] = Field(default=(), alias="p")
     calls: tuple[ToolCall, ...] = Field(default=(), alias="c")
+    moves: tuple[Move, ...] = Field(default=(), alias="m")
 
     @property
     def version(self) -> int:
         """The oldest journal version that can express this entry."""
         failed = self.failed
         later = failed is not None and (failed.retry_at is not None or failed.fallback is not None)
-        return 2 if later or self.calls or self.spends else self.since
+        return 2 if later or self.calls or self.moves or self.spends else self.since
 
 
 #: What an entry says of frames that brought text and nothing else, and what it says of all else.
@@ -256,11 +262,12 @@ class OutputProcessed(StepEntry):
 
     `tool_calls` and the model's own `refusal` are as the chain passed them; `calls` are those of them that are to be run,
     after which another step follows.
-    `final` is False for all but the last entry of an answer whose tail is too long for one record.
+    `final` is False for all but the last entry of an answer whose tail is too long for one record. The journal may spell
+    the tail as `moves` (`moves.resolved`).
     """
 
     name = "process:output"
-    fields_since: ClassVar[dict[str, int]] = {"calls": 2}
+    fields_since: ClassVar[dict[str, int]] = {"calls": 2, "moves": 2}
     tail: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     refusal: str = ""
@@ -268,6 +275,7 @@ class OutputProcessed(StepEntry):
     rejected: Rejection | None = None
     reports: tuple[Report, ...] = ()
     calls: tuple[ToolCall, ...] = ()
+    moves: tuple[Move, ...] = Field(default=(), alias="m")
 
 
 class ToolReturn(BaseModel):

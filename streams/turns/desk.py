@@ -7,13 +7,14 @@ must journal them all or end the process; nothing else may be done with a plan b
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from streams.gate import entries, events, machine
 from streams.gate.effects import Publish, effects_of
+from streams.gate.moves import Spelling, resolved
 from streams.gate.policy import Policy
 from streams.gate.records import JournalError, JournalRecord
 from streams.gate.scan import AnswerScan, Scanner
@@ -140,6 +141,7 @@ class Desk:
         self.erasures = self._eraser.erasures
         self._meter = meter
         self._scans: dict[TurnKey, AnswerScan] = {}
+        self._spelling: defaultdict[TurnKey, Spelling] = defaultdict(Spelling)
         self._wakeups = WakeUps()
 
     @property
@@ -191,7 +193,8 @@ class Desk:
         try:
             turn = self._told(machine.begin(records[0]), records)
             owed: list[Outgoing] = []
-            for record in records[1:]:
+            for written in records[1:]:
+                record = resolved(turn, written)
                 if record.n > confirmed:
                     owed.append(Outgoing(key, record.n, effects_of(turn, record, self.policy.max_record_bytes)))
                 turn = machine.evolve(turn, record)
@@ -320,8 +323,11 @@ class Desk:
             self._refuse_frame(source, type(exc).__name__, str(exc), now, plan)
             return
         key = frame.turn
-        if key in self.turns:
-            frames.setdefault(key, []).append(frame)
+        arrived = frames.get(key)
+        if arrived is not None:
+            arrived.append(frame)
+        elif key in self.turns:
+            frames[key] = [frame]
         elif self._is_over(key):
             plan.dropped += 1
         else:
@@ -472,7 +478,7 @@ class Desk:
         chains = self.chains.of(turn)
         for entry in machine.decide(turn, event, now, chains.policy, self._scan(key, chains), afford=afford):
             record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
-            plan.journal.append((key, record))
+            plan.journal.append((key, self._spelling[key].spelt(turn, record)))
             effects = effects_of(turn, record, self.policy.max_record_bytes)
             plan.outgoing.append(Outgoing(key, record.n, effects))
             before, turn = turn, machine.evolve(turn, record)
@@ -546,6 +552,7 @@ class Desk:
         plan.trims += self.threads.trimmed(key.thread)
         del self.turns[key], self._confirmed[key]
         self._scans.pop(key, None)
+        self._spelling.pop(key, None)
         queue = self._threads[key.thread]
         queue.remove(key)
         if erased:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -93,6 +93,10 @@ class Stage:
     async def deliver(self, source: Source) -> None:
         """Take a record."""
         self.taken.append(source)
+
+    async def deliver_all(self, sources: Sequence[Source]) -> None:
+        """Take records."""
+        self.taken += sources
 
 
 async def test_records_are_handed_on_as_they_are_and_streams_acknowledge_nothing() -> None:
