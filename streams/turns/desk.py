@@ -6,6 +6,7 @@ must journal them all or end the process; nothing else may be done with a plan b
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from streams.turns.eraser import Eraser
 from streams.turns.inputs import Input, News
 from streams.turns.meter import UsageMeter
 from streams.turns.threads import Threads, ThreadSettings, Trim
+from streams.turns.wakeups import WakeUps
 from topics import codec, names
 from topics.content import TextPart
 from topics.errors import WireError
@@ -143,6 +145,7 @@ class Desk:
         self._scans: dict[TurnKey, AnswerScan] = {}
         self._spells = settings.journal_version >= entries.MOVES_SINCE
         self._spelling: defaultdict[TurnKey, Spelling] = defaultdict(Spelling)
+        self._wakeups = WakeUps()
 
     @property
     def policy(self) -> Policy:
@@ -182,6 +185,7 @@ class Desk:
             self._remember(turn, plan)
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
+            self._wakeups.by(turn.key, 0.0, 0.0)
         if plan.erased or len(self.erasures):
             plan.trims += [trim for thread in self.threads for trim in self.forget(thread)]
         plan.trims += self.threads.outgrown(busy=self._threads)
@@ -252,6 +256,9 @@ class Desk:
             self.happened(key, events.Frames(tuple(arrived)), now, plan)
             if len(plan.journal) == written:
                 plan.dropped += len(arrived)
+        for key in plan.touched:
+            if (turn := self.turns.get(key)) is not None:
+                self._wakeups.by(key, machine.wake_at(turn, self.chains.of(turn).policy), now)
         return plan
 
     def confirmed(self, key: TurnKey, n: int) -> None:
@@ -261,12 +268,17 @@ class Desk:
 
     def overdue(self, now: float, listening_since: float) -> list[News]:
         """Return a tick for every open turn that has waited longer than it may."""
-        tick = events.Tick(listening_since)
-        return [
-            News(key, tick)
-            for key, turn in self.turns.items()
-            if not turn.over and machine.wake_at(turn, self.chains.of(turn).policy, listening_since) <= now
-        ]
+        found: list[News] = []
+        for key in self._wakeups.due(now):
+            turn = self.turns.get(key)
+            if turn is None or turn.over:
+                continue
+            at = machine.wake_at(turn, self.chains.of(turn).policy, listening_since)
+            if at <= now:
+                found.append(News(key, events.Tick(listening_since)))
+                at = math.inf
+            self._wakeups.by(key, at, now)
+        return found
 
     def expired(self, now: float) -> list[str]:
         """Forget closed turns that no duplicate can ask for any more, and threads that fell silent long ago.
@@ -426,6 +438,7 @@ class Desk:
         record = JournalRecord(n=0, at=now, confirmed=-1, entry=entry)
         self.turns[key] = machine.begin(record)
         self._confirmed[key] = -1
+        self._wakeups.by(key, self.turns[key].deadline_at, now)
         plan.journal.append((key, record))
         queue = self._threads.setdefault(key.thread, deque())
         queue.append(key)
