@@ -182,7 +182,7 @@ class Settings(BaseSettings, KeyRingSettings, kafka_settings.KafkaSettings):
         default=None, description="the key of the hashes that stand in logs for ids of threads and turns"
     )
     traces: bool = Field(default=False, description="trace turns with OpenTelemetry, set up by its own OTEL_ variables")
-    journal_version: Literal[2, 3] = Field(
+    journal_version: Annotated[int, Field(ge=2, le=3)] = Field(
         default=3,
         description="the newest form in which turn workers write what an older build could read in another form: set it to "
         "what the older build knows for as long as you may want to go back to that",
