@@ -6,7 +6,17 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from streams.gate.entries import SHAPES, Accepted, AnyEntry, Llm, Move, OutputProcessed, Started, brings_text_alone
+from streams.gate.entries import (
+    MOVES_SINCE,
+    SHAPES,
+    Accepted,
+    AnyEntry,
+    Llm,
+    Move,
+    OutputProcessed,
+    Started,
+    brings_text_alone,
+)
 from topics import codec
 from topics.errors import WireError
 from topics.trusted import like
@@ -15,8 +25,6 @@ from topics.trusted import like
 #: know no newer one go on reading the journal of a pipeline that uses nothing new. A worker that reads a newer version
 #: than it knows stops: going on would skip what the record says.
 JOURNAL_VERSION = 3
-#: The version that first knew of releases that are written as moves.
-MOVES_SINCE = 3
 
 
 class JournalError(Exception):

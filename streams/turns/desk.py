@@ -6,6 +6,7 @@ must journal them all or end the process; nothing else may be done with a plan b
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from streams.gate import entries, events, machine
 from streams.gate.effects import Publish, effects_of
 from streams.gate.moves import Spelling, resolved
 from streams.gate.policy import Policy
-from streams.gate.records import JOURNAL_VERSION, MOVES_SINCE, JournalError, JournalRecord
+from streams.gate.records import JOURNAL_VERSION, JournalError, JournalRecord
 from streams.gate.scan import AnswerScan, Scanner
 from streams.gate.state import Phase, Turn
 from streams.gate.work import Work, work_of
@@ -27,6 +28,7 @@ from streams.turns.eraser import Eraser
 from streams.turns.inputs import Input, News
 from streams.turns.meter import UsageMeter
 from streams.turns.threads import Threads, ThreadSettings, Trim
+from streams.turns.wakeups import WakeUps
 from topics import codec, names
 from topics.content import TextPart
 from topics.errors import WireError
@@ -50,8 +52,8 @@ class DeskSettings:
     `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
     `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room, and
     `max_user_bytes` what a request says of its user, which goes along with each tool call. With `traced`, the trace that a
-    request belongs to is kept. What only builds read that know more than `journal_version` is not written unless it must
-    be: it is said in an older way, or left out.
+    request belongs to is kept. What only a newer version of the journal than `journal_version` can say is not written:
+    released text is spelt out, and a turn is in a trace of its own.
     """
 
     partitions: int
@@ -141,8 +143,9 @@ class Desk:
         self.erasures = self._eraser.erasures
         self._meter = meter
         self._scans: dict[TurnKey, AnswerScan] = {}
+        self._spells = settings.journal_version >= entries.MOVES_SINCE
         self._spelling: defaultdict[TurnKey, Spelling] = defaultdict(Spelling)
-        self._moves = settings.journal_version >= MOVES_SINCE
+        self._wakeups = WakeUps()
 
     @property
     def policy(self) -> Policy:
@@ -182,6 +185,7 @@ class Desk:
             self._remember(turn, plan)
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
+            self._wakeups.by(turn.key, 0.0, 0.0)
         if plan.erased or len(self.erasures):
             plan.trims += [trim for thread in self.threads for trim in self.forget(thread)]
         plan.trims += self.threads.outgrown(busy=self._threads)
@@ -252,6 +256,9 @@ class Desk:
             self.happened(key, events.Frames(tuple(arrived)), now, plan)
             if len(plan.journal) == written:
                 plan.dropped += len(arrived)
+        for key in plan.touched:
+            if (turn := self.turns.get(key)) is not None:
+                self._wakeups.by(key, machine.wake_at(turn, self.chains.of(turn).policy), now)
         return plan
 
     def confirmed(self, key: TurnKey, n: int) -> None:
@@ -261,12 +268,17 @@ class Desk:
 
     def overdue(self, now: float, listening_since: float) -> list[News]:
         """Return a tick for every open turn that has waited longer than it may."""
-        tick = events.Tick(listening_since)
-        return [
-            News(key, tick)
-            for key, turn in self.turns.items()
-            if not turn.over and machine.wake_at(turn, self.chains.of(turn).policy, listening_since) <= now
-        ]
+        found: list[News] = []
+        for key in self._wakeups.due(now):
+            turn = self.turns.get(key)
+            if turn is None or turn.over:
+                continue
+            at = machine.wake_at(turn, self.chains.of(turn).policy, listening_since)
+            if at <= now:
+                found.append(News(key, events.Tick(listening_since)))
+                at = math.inf
+            self._wakeups.by(key, at, now)
+        return found
 
     def expired(self, now: float) -> list[str]:
         """Forget closed turns that no duplicate can ask for any more, and threads that fell silent long ago.
@@ -417,7 +429,7 @@ class Desk:
             self.happened(key, _BUSY if rejected else _TOO_MANY, now, plan)
 
     def _trace_of(self, source: Source) -> str | None:
-        kept = self.settings.traced and self.settings.journal_version >= entries.Accepted.fields_since["trace"]
+        kept = self.settings.traced and self.settings.journal_version >= entries.TRACE_SINCE
         context = context_in(source.headers) if kept else None
         return str(context) if context is not None else None
 
@@ -426,6 +438,7 @@ class Desk:
         record = JournalRecord(n=0, at=now, confirmed=-1, entry=entry)
         self.turns[key] = machine.begin(record)
         self._confirmed[key] = -1
+        self._wakeups.by(key, self.turns[key].deadline_at, now)
         plan.journal.append((key, record))
         queue = self._threads.setdefault(key.thread, deque())
         queue.append(key)
@@ -469,7 +482,7 @@ class Desk:
         chains = self.chains.of(turn)
         for entry in machine.decide(turn, event, now, chains.policy, self._scan(key, chains), afford=afford):
             record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
-            plan.journal.append((key, self._written(turn, record)))
+            plan.journal.append((key, self._spelling[key].spelt(turn, record) if self._spells else record))
             effects = effects_of(turn, record, self.policy.max_record_bytes)
             plan.outgoing.append(Outgoing(key, record.n, effects))
             before, turn = turn, machine.evolve(turn, record)
@@ -482,10 +495,6 @@ class Desk:
                 break
         if turn.phase is Phase.CLOSED:
             self._close(turn, now, plan)
-
-    def _written(self, turn: Turn, record: JournalRecord) -> JournalRecord:
-        """Return a record as it is to be journaled, in a version that may be written."""
-        return self._spelling[turn.key].spelt(turn, record) if self._moves else record
 
     def _told(self, turn: Turn, records: Iterable[JournalRecord] = ()) -> Turn:
         """Return `turn` with what its model is told of the thread: the same for one whose `records` say it has begun.
