@@ -136,7 +136,7 @@ class Settings(BaseSettings, KeyRingSettings, kafka_settings.KafkaSettings):
     pause_wait_s: NonNegativeFloat = Field(
         default=2, description="how long a call waits where a provider asked for a pause; a longer one fails it at once"
     )
-    journal_version: Literal[2, 3] = Field(
+    journal_version: Annotated[int, Field(ge=2, le=3)] = Field(
         default=3,
         description="the newest version of the turns' journal that is written: older releases can read no newer",
     )
