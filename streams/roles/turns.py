@@ -122,6 +122,7 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
         max_thread_turns=settings.max_thread_turns,
         idempotency_window_s=settings.idempotency_window_s,
         traced=around.tracer is not None,
+        journal_version=settings.journal_version,
         threads=ThreadSettings(
             window=manifest.history or (None if manifest.own_history else HISTORY),
             windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
