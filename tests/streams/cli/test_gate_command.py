@@ -132,7 +132,9 @@ def test_an_answer_that_is_no_verdict_is_named_at_level_debug(chain: Cli, tmp_pa
         "@output_processor('shout')\ndef shout(answer): return answer.text.upper()\n"
         "deps = Deps(output_processors=[shout])\n"
     )
-    done = turngate("gate", "plain:deps", "--frames", frames(tmp_path, "hello"), cwd=tmp_path, TURNGATE_LOG_LEVEL="debug")
+    done = turngate(
+        "gate", "plain:deps", "--frames", frames(tmp_path, "hello"), cwd=tmp_path, TURNGATE_LOG_LEVEL="debug"
+    )
     assert "shout failed: an output processor answers Pass, Replace or Reject, not str" in done.err
     assert "hello" not in done.err.lower()
 
