@@ -340,8 +340,10 @@ def _refuse_unknown(variables: Mapping[str, str]) -> None:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f", did you mean {near[0]}?" if near else ": take it away, then `turngate settings` lists those there are"
+    short = {one.removeprefix(PREFIX): one for one in known}  # what all of them begin with makes none of them nearer
+    if near := difflib.get_close_matches(name.removeprefix(PREFIX), list(short), n=1):
+        return f", did you mean {short[near[0]]}?"
+    return ": take it away, then `turngate settings` lists those there are"
 
 
 def _fault(place: tuple[int | str, ...], kind: str, message: str) -> str:
