@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from streams.cli.work.frames import remedy
 from topics.records import CompletedFrame, FailedFrame
 
-TURN = {"tenant": "acme", "thread_id": "t", "turn_id": "1", "step": 0, "attempt": 0, "offset": 0}
+TURN: dict[str, Any] = {"tenant": "acme", "thread_id": "t", "turn_id": "1", "step": 0, "attempt": 0, "offset": 0}
 
 
 @pytest.mark.parametrize(
