@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from bench.rounds import Findings, Setting
 from processors import Deps, load_deps
 from streams.brokers.embedded import EmbeddedBroker
 from streams.journal.claims import Claim
+from streams.journal.runs import Handed, Run
 from streams.journal.writer import JournalWriter, Row
 from streams.roles.turns import policy
 from streams.settings import Settings, environment
@@ -128,10 +129,13 @@ class _Log:
         self._topic = topic
         self._partition = partition
 
-    async def send(self, key: bytes, value: bytes | None) -> asyncio.Future[int]:
-        """Send a record."""
-        sent = await self._producer.send(self._topic, value, key=key, partition=self._partition)
-        return asyncio.ensure_future(_offset(sent))
+    async def send_all(self, records: Sequence[Handed]) -> list[Run]:
+        """Send records, each alone."""
+        sent = [
+            await self._producer.send(self._topic, value, key=key, partition=self._partition)
+            for key, value, _ in records
+        ]
+        return [Run(asyncio.ensure_future(_offset(one)), 1) for one in sent]
 
     async def read(self, start: int, stop: int) -> list[tuple[int, bytes, bytes | None]]:
         """Say that somebody else wrote, which nobody should have."""

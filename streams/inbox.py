@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -40,6 +41,16 @@ class Inbox(Generic[T]):
         if not self._closed:
             self._items.append((item, size))
             self._bytes += size
+            self._wake.set()
+
+    async def deliver_all(self, items: Sequence[T], sizes: Sequence[int]) -> None:
+        """Add `items`, which take so many bytes each; waits while the inbox is full, and then takes all of them."""
+        while self._full and not self._closed:
+            self._room.clear()
+            await self._room.wait()
+        if items and not self._closed:
+            self._items.extend(zip(items, sizes, strict=True))
+            self._bytes += sum(sizes)
             self._wake.set()
 
     def nudge(self) -> None:

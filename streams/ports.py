@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from streams.journal.runs import Handed, Run
 from topics.trace_context import Headers
 
 
@@ -16,6 +17,9 @@ class Producer(Protocol):
         self, topic: str, partition: int | None, key: bytes | None, value: bytes, headers: Headers = ()
     ) -> asyncio.Future[int]:
         """Hand a record to the broker's client, in order; the future gives its offset once all replicas have it."""
+
+    async def send_all(self, topic: str, partition: int, records: Sequence[Handed]) -> Sequence[Run]:
+        """Hand records to the broker's client, in order, in as few pieces as they fit into."""
 
 
 class Reader(Protocol):

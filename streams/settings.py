@@ -136,6 +136,10 @@ class Settings(BaseSettings, KeyRingSettings, kafka_settings.KafkaSettings):
     pause_wait_s: NonNegativeFloat = Field(
         default=2, description="how long a call waits where a provider asked for a pause; a longer one fails it at once"
     )
+    journal_version: Annotated[int, Field(ge=2, le=3)] = Field(
+        default=3,
+        description="the newest version of the turns' journal that is written: older releases can read no newer",
+    )
     session_timeout_s: PositiveFloat = Field(default=6, description="silence after which a worker is taken for dead")
     static_member: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] | None = Field(
         default=None, description="a name that only this worker has, to get its partitions back after a short restart"

@@ -95,7 +95,7 @@ class Batches:
         if end is None:
             return None
         raw, self._at = self._raw[self._at : end], end
-        return DefaultRecordBatch(raw) if _is_plain(raw) else Batch(memoryview(raw), self._spend)
+        return _plain(raw) or Batch(memoryview(raw), self._spend)
 
     def _end(self) -> int | None:
         """Return where the next batch ends; None if it is cut off: it comes whole with the next fetch."""
@@ -107,6 +107,28 @@ class Batches:
 
     def _spend(self, cost: int) -> None:
         self._spent += cost
+
+
+class PlainBatch:
+    """A batch that aiokafka reads all of, and has read: an iterator over its records, as aiokafka's own are."""
+
+    def __init__(self, batch: Any, records: Sequence[Any]) -> None:
+        self.base_offset = batch.base_offset
+        self.next_offset = batch.next_offset
+        self.producer_id = batch.producer_id
+        self.is_control_batch = batch.is_control_batch
+        self.is_transactional = batch.is_transactional
+        self._records = iter(records)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._records
+
+    def __next__(self) -> Any:
+        return next(self._records)
+
+    def validate_crc(self) -> bool:
+        """Return True: that was looked at before anything was read."""
+        return True
 
 
 class Batch:
@@ -234,11 +256,13 @@ class Batch:
 _NO_HEADER = (0, 0, -1, -1, -1, -1, -1, 0)
 
 
-def _is_plain(raw: bytes) -> bool:
-    """Return whether a batch is not packed, undamaged, and has nothing in it that aiokafka does not read."""
+def _plain(raw: bytes) -> PlainBatch | None:
+    """Return a batch that is not packed, undamaged, and has nothing in it that aiokafka does not read; else None."""
     if len(raw) < _RECORDS_AT or len(raw) > MAX_VALUE_BYTES or raw[_FORMAT_AT] != _FORMAT or raw[_CODEC_AT] & _CODEC:
-        return False
-    return DefaultRecordBatch(raw).validate_crc() and _as_aiokafka_reads(DefaultRecordBatch(raw)) is not None
+        return None
+    batch = DefaultRecordBatch(raw)
+    records = _as_aiokafka_reads(batch) if batch.validate_crc() else None
+    return None if records is None else PlainBatch(batch, records)
 
 
 def _as_aiokafka_reads(batch: Any) -> Sequence[Any] | None:
@@ -247,15 +271,17 @@ def _as_aiokafka_reads(batch: Any) -> Sequence[Any] | None:
         records: list[Any] = list(batch)
     except Exception:  # noqa: BLE001 - what it raises at bytes that make no sense is anything
         return None
-    offset: int = batch.base_offset
-    compacted = len(records) != batch.last_offset_delta + 1
-    headers = 0
-    for record in records:
-        if record.offset != offset and (not compacted or record.offset < offset):
+    first: int = batch.base_offset
+    offsets = [record.offset for record in records]
+    # Compaction takes records out and leaves the offsets of the others as they are.
+    if len(records) == batch.last_offset_delta + 1:
+        if offsets != list(range(first, first + len(offsets))):
             return None
-        offset = record.offset + 1
-        headers += len(record.headers)
-    return records if batch.last_offset_delta >= 0 and offset <= batch.next_offset and headers <= MAX_HEADERS else None
+    elif any(one <= before for one, before in zip(offsets, [first - 1, *offsets], strict=False)):
+        return None
+    if batch.last_offset_delta < 0 or (offsets and offsets[-1] >= batch.next_offset):
+        return None
+    return records if sum([len(record.headers) for record in records]) <= MAX_HEADERS else None
 
 
 def _has_header(raw: memoryview) -> bool:

@@ -96,6 +96,15 @@ class Sealing:
         """Return whether values of `topic` may be sealed."""
         return not topic.endswith(OPEN_NAMES)
 
+    def takes_plain(self, topic: str) -> bool:
+        """Return whether every value of `topic` that is not sealed is taken as it is."""
+        return self._ring is None or self._use != "require" or not topic.endswith(SENSITIVE_NAMES)
+
+    @staticmethod
+    def is_sealed(value: bytes | None) -> bool:
+        """Return whether a value is sealed, or looks like that."""
+        return envelope.is_sealed(value)
+
     def open(self, place: Place, key: bytes | None, value: bytes | None) -> bytes | None:
         """Return the value of the record at `place`, opened if it is sealed, `Unreadable` if it cannot be taken.
 
@@ -106,8 +115,7 @@ class Sealing:
             return value
         if not envelope.is_sealed(value):
             topic = place[0]
-            strict = self._ring is not None and self._use == "require"
-            if not strict or not topic.endswith(SENSITIVE_NAMES) or is_claim(topic, key):
+            if self.takes_plain(topic) or is_claim(topic, key):
                 return value
             return Unreadable(
                 "the record is not sealed, and only sealed ones are taken here: have its writer seal it with a key of the "

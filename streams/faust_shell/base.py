@@ -15,7 +15,7 @@ from yarl import URL
 
 from streams.faust_shell.credentials import credentials_of
 from streams.faust_shell.journal_table import JournalTable
-from streams.faust_shell.kafka import FaustProducer, KafkaLogs, KafkaReader
+from streams.faust_shell.kafka import FaustProducer, JournalProducer, KafkaLogs, KafkaReader
 from streams.faust_shell.observer import WorkerObserver
 from streams.faust_shell.recovery import JournalTables, Owner
 from streams.faust_shell.transport import IdempotentTransport, Transport
@@ -28,6 +28,9 @@ BUFFERED_BATCHES = 32
 #: Batches that recovery collects before the journal takes them in. With 1, Faust resumes partitions on its own.
 RECOVERY_BATCHES = 2
 PRODUCER_TIMEOUT_S = 20.0
+#: Records of one partition that wait together go out together, up to this size: of each partition one batch at a time is
+#: under way. Brokers take a megabyte as a rule; a larger record has a batch of its own.
+PRODUCER_BATCH_BYTES = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class JournalApp(faust.App):
             producer_acks=-1,
             producer_request_timeout=PRODUCER_TIMEOUT_S,
             producer_linger_ms=0,
+            producer_max_batch_size=PRODUCER_BATCH_BYTES,
             broker_session_timeout=settings.session_timeout_s,
             broker_rebalance_timeout=settings.session_timeout_s,
             broker_heartbeat_interval=settings.session_timeout_s / 6,
@@ -95,7 +99,7 @@ class JournalApp(faust.App):
         self.tables.add(self.journal)
         self.sender = FaustProducer(self)
         self.reader = KafkaReader(settings.connection)
-        self.logs = KafkaLogs(names.journal(role), self.sender, self.reader)
+        self.logs = KafkaLogs(names.journal(role), JournalProducer(self), self.reader)
 
     def _new_transport(self) -> Transport:
         kind = IdempotentTransport if self._settings.idempotent else Transport

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from streams.faust_shell.base import JournalApp
@@ -13,6 +14,7 @@ from streams.ports import Fatal
 from streams.sources import Source
 from topics import codec, names
 from topics.names import Topic
+from topics.trace_context import Headers, kept_of
 
 _FULL_POLL_S = 0.02
 
@@ -26,6 +28,9 @@ class Worker(Protocol):
 
     async def deliver(self, source: Source) -> None:
         """Take a record; its `ack` is called when it need not come again."""
+
+    async def deliver_all(self, sources: Sequence[Source]) -> None:
+        """Take records of one topic and partition, as `deliver` does."""
 
 
 def feed(
@@ -67,18 +72,15 @@ def _agent(
     async def take_in(stream: Any) -> None:
         try:
             async for event in stream.noack().events():
-                batch = event.message
-                if room is not None and worker.full:
-                    await _cancels_first(worker, topic, batch.records)
-                for record in batch.records:
-                    if room is not None:
-                        await room()
-                    ack = event.ack if record is batch.records[-1] else _not_yet
-                    # Kafka's word for no timestamp is -1.
-                    written_at = record.timestamp / 1000.0 if record.timestamp >= 0 else None
-                    await worker.deliver(
-                        Source(topic, record.partition, record.offset, record.value, ack, written_at, record.headers)
-                    )
+                sources = _sources(topic, event.message, event.ack)
+                if room is None:
+                    await worker.deliver_all(sources)
+                    continue
+                if worker.full:
+                    await _cancels_first(worker, topic, sources)
+                for source in sources:
+                    await room()
+                    await worker.deliver(source)
         except asyncio.CancelledError:
             raise
         except Exception as exc:  # noqa: BLE001 - Faust would restart the agent, one record further on
@@ -87,11 +89,31 @@ def _agent(
     app.agent(app.source(topic), name=topic.name)(take_in)
 
 
-async def _cancels_first(worker: Worker, topic: Topic, records: Sequence[Any]) -> None:
+def _sources(topic: Topic, batch: Any, ack: Callable[[], object]) -> list[Source]:
+    """Return the records of a batch (`transport.Batch`); acknowledging the last of them acknowledges all."""
+    partition = batch.partition
+    sources = [
+        Source(topic, partition, one.offset, one.value, _not_yet, _seconds(one.timestamp), _headers(one.headers))
+        for one in batch.records
+    ]
+    sources[-1].ack = ack
+    return sources
+
+
+def _headers(headers: Sequence[Any]) -> Headers:
+    return kept_of(headers) if headers else ()
+
+
+def _seconds(timestamp: int) -> float | None:
+    """Return the time of a timestamp of Kafka's, whose word for none is -1."""
+    return timestamp / 1000.0 if timestamp >= 0 else None
+
+
+async def _cancels_first(worker: Worker, topic: Topic, sources: Sequence[Source]) -> None:
     """Hand on a batch's cancels before their turn: they are what can make room. They come again, and change nothing."""
-    for record in records:
-        if topic is names.REQUESTS and codec.is_cancel(record.value):
-            await worker.deliver(Source(topic, record.partition, record.offset, record.value, _not_yet))
+    for source in sources:
+        if topic is names.REQUESTS and codec.is_cancel(source.value):
+            await worker.deliver(replace(source, ack=_not_yet, written_at=None))
 
 
 def _not_yet() -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import aiokafka
 import faust
 from aiokafka.errors import UnknownError
 
+from streams.faust_shell.transport import Producer
+from streams.journal.runs import Handed, Run
 from streams.journal.writer import JournalLog
 from topics.connection import Connection
+from topics.producing import BatchingProducer
 from topics.trace_context import Headers
 
 _READ_TIMEOUT_S = 15.0
@@ -34,7 +37,7 @@ async def takes_idempotent_producers(connection: Connection) -> bool:
 
 
 class FaustProducer:
-    """Sends records through the producer of a Faust app, each with a future of its own."""
+    """Sends records through the producer of a Faust app (`streams.ports.Producer`)."""
 
     def __init__(self, app: faust.App) -> None:
         self._app = app
@@ -43,12 +46,35 @@ class FaustProducer:
         self, topic: str, partition: int | None, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> asyncio.Future[int]:
         """Hand a record to the producer; the future gives its offset once the broker has acknowledged it."""
-        metadata: Any = await self._app.producer.send(
-            topic, key, value, partition, None, list(headers) if headers else None
+        return _offset(
+            await self._app.producer.send(topic, key, value, partition, None, list(headers) if headers else None)
         )
-        offset: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        metadata.add_done_callback(lambda done: _pass_on(done, offset))
-        return offset
+
+    async def send_all(self, topic: str, partition: int, records: Sequence[Handed]) -> Sequence[Run]:
+        """Hand records to the producer in as few batches as they fit into; each batch is a run, with one future."""
+        return await _all(cast("Producer", self._app.producer).client, topic, partition, records)
+
+
+class JournalProducer:
+    """Sends the records of journals, with the client that a Faust app has for them."""
+
+    def __init__(self, app: faust.App) -> None:
+        self._app = app
+
+    async def send_all(self, topic: str, partition: int, records: Sequence[Handed]) -> Sequence[Run]:
+        """Hand records to the producer in as few batches as they fit into; each batch is a run, with one future."""
+        return await _all(cast("Producer", self._app.producer).journaling, topic, partition, records)
+
+
+async def _all(client: BatchingProducer, topic: str, partition: int, records: Sequence[Handed]) -> Sequence[Run]:
+    return [Run(_offset(metadata), length) for metadata, length in await client.send_all(topic, partition, records)]
+
+
+def _offset(metadata: Any) -> asyncio.Future[int]:
+    """Return a future for the offset in the `metadata` that another one gives."""
+    offset: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    metadata.add_done_callback(lambda done: _pass_on(done, offset))
+    return offset
 
 
 def _pass_on(done: asyncio.Future[Any], offset: asyncio.Future[int]) -> None:
@@ -102,7 +128,7 @@ class KafkaReader:
 class KafkaLogs:
     """The journal's partitions (`streams.turns.worker.Logs`)."""
 
-    def __init__(self, topic: str, producer: FaustProducer, reader: KafkaReader) -> None:
+    def __init__(self, topic: str, producer: JournalProducer, reader: KafkaReader) -> None:
         self.topic = topic
         self._producer = producer
         self._reader = reader
@@ -113,14 +139,14 @@ class KafkaLogs:
 
 
 class _PartitionLog:
-    def __init__(self, topic: str, partition: int, producer: FaustProducer, reader: KafkaReader) -> None:
+    def __init__(self, topic: str, partition: int, producer: JournalProducer, reader: KafkaReader) -> None:
         self._topic = topic
         self._partition = partition
         self._producer = producer
         self._reader = reader
 
-    async def send(self, key: bytes, value: bytes | None) -> asyncio.Future[int]:
-        return await self._producer.send(self._topic, self._partition, key, value)
+    async def send_all(self, records: Sequence[Handed]) -> Sequence[Run]:
+        return await self._producer.send_all(self._topic, self._partition, records)
 
     async def read(self, start: int, stop: int) -> Sequence[tuple[int, bytes, bytes | None]]:
         return await self._reader.read(self._topic, self._partition, start, stop)

@@ -8,12 +8,13 @@ import functools
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from faust.exceptions import NotReady
 from faust.transport.consumer import RecordMap
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, Message
 from faust.types.tuples import ConsumerMessage
 
-from topics.producing import producer_of
+from topics.producing import BatchingProducer, producer_of
 from topics.reading import read_everything
 
 #: How long the broker may hold a fetch while it has nothing, in milliseconds. Faust hard-codes 1,500, and a broker that
@@ -27,7 +28,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def on_start(self) -> None:
         """Start the consumer: it is assigned nothing before it reads as it should."""
         await super().on_start()
-        read_everything(self._ensure_consumer(), cast("Any", self.consumer.app).connection.sealing)
+        sealing = cast("Any", self.consumer.app).connection.sealing
+        read_everything(self._ensure_consumer(), sealing, as_read=True)
 
     def _create_worker_consumer(self, transport: driver.Transport) -> Any:
         consumer = super()._create_worker_consumer(transport)
@@ -98,14 +100,43 @@ class Consumer(driver.Consumer):
                     yield tp, message
         await self._put_back(held_back)
 
+    async def _drain_messages(self, fetcher: Any) -> None:
+        """Deliver what is fetched until the fetcher stops, as Faust does, with what batches need of it alone.
+
+        Faust makes four tasks for every message to wait for its delivery, which nearly always is done at once; it notes the
+        gaps between offsets, of which a batch has many and `_new_offset` asks for none; and it looks whether to commit.
+        """
+        try:
+            while not (self._stopped.is_set() or fetcher._stopped.is_set()):  # noqa: SLF001 - as Faust does
+                # A fetch that returns at once must not keep everything else waiting.
+                await asyncio.sleep(0)
+                async for tp, message in self.getmany(timeout=1.0):
+                    await self._deliver(message)
+                    self._read_offset[tp] = message.offset
+        except self.consumer_stopped_errors:
+            if not self.transport.app.should_stop:
+                raise
+        except asyncio.CancelledError:
+            if not self.transport.app.should_stop:
+                raise
+
+    async def _deliver(self, message: Message) -> None:
+        """Deliver a message to its agent; one whose agent has no room is given up when a rebalance begins."""
+        delivery = asyncio.ensure_future(self.callback(message))
+        await asyncio.sleep(0)
+        if delivery.done():
+            delivery.result()
+        else:
+            await self.wait_first(delivery, self.suspend_flow.wait())
+
     def _messages(self, tp: TP, records: Sequence[Any]) -> Iterator[Message]:
         read: int | None = self._read_offset.get(tp)
         new = [record for record in records if read is None or record.offset >= read]
         if new:
             last = new[-1]
             batch = Batch(
-                last.topic,
-                last.partition,
+                tp.topic,
+                tp.partition,
                 last.offset,
                 last.timestamp / 1000.0,
                 last.timestamp_type,
@@ -153,6 +184,36 @@ class Producer(driver.Producer):
 
     #: Whether retries are to be recognised by the broker.
     idempotent = False
+    _journaling: BatchingProducer | None = None
+
+    async def on_start(self) -> None:
+        """Start both clients."""
+        await super().on_start()
+        self._journaling = cast("BatchingProducer", self._new_producer())
+        await self._journaling.start()
+
+    async def on_stop(self) -> None:
+        """Stop both clients."""
+        await super().on_stop()
+        journaling, self._journaling = self._journaling, None
+        if journaling is not None:
+            await journaling.stop()
+
+    @property
+    def journaling(self) -> BatchingProducer:
+        """Another such client, for the journal alone.
+
+        A client has one request to a broker under way at a time. With one client for everything, an append, on which all
+        else waits, would wait first for what was on its way to readers.
+        """
+        if self._journaling is None:
+            raise NotReady("the producer has not started yet")
+        return self._journaling
+
+    @property
+    def client(self) -> BatchingProducer:
+        """The `topics.producing` one, once this one has started: it sends records together, and Faust cannot."""
+        return cast("BatchingProducer", self._ensure_producer())
 
     def _settings_extra(self) -> Mapping[str, Any]:
         return {"acks": "all", "enable_idempotence": self.idempotent}

@@ -2,7 +2,10 @@
 
 Entries are facts, already decided: the turn's state is their fold (`machine.evolve`), and what is published because of
 one is a function of that state and the entry (`effects.effects_of`). The fields of `Llm` have short aliases because a
-streamed answer writes one such entry per batch of frames. Whoever changes a shape raises `records.JOURNAL_VERSION`.
+streamed answer writes one such entry per batch of frames.
+
+Whoever changes a shape raises `records.JOURNAL_VERSION`, and has what is new written only where the operator lets the
+journal be of that version (`DeskSettings.journal_version`): until then the release before must be able to read it.
 """
 
 from __future__ import annotations
@@ -15,6 +18,10 @@ from processors.outcomes import Report
 from topics.content import Part, Prompt, ToolCall, ToolDefinition, Usage
 from topics.records import ErrorName, ModelFrame, Phase, ToolCallDelta, TurnRequest
 from topics.trusted import made
+
+#: The journal versions that first knew a release spelt as moves, and the trace that a request came with.
+MOVES_SINCE = 3
+TRACE_SINCE = 3
 
 
 class Entry(BaseModel):
@@ -65,7 +72,7 @@ class Accepted(Entry):
     """
 
     name = "accepted"
-    fields_since: ClassVar[dict[str, int]] = {"trace": 3}
+    fields_since: ClassVar[dict[str, int]] = {"trace": TRACE_SINCE}
     request: TurnRequest
     partition: int
     order: int
@@ -182,12 +189,17 @@ class CallFailure(BaseModel):
     fallback: str | None = None
 
 
+#: How a piece of released text is spelt: as it is, or as a place in the buffer and a length, both in code points.
+Move: TypeAlias = str | tuple[int, int]
+
+
 class Llm(StepEntry):
     """Progress of a step's model call: what arrived, what was released, how it ended.
 
     `seq` is the next sequence number awaited after this entry, None if the entry takes in no frame. `text` is what was
     appended to the buffer, `half` the high surrogate that followed it. `early` are frames that came before their turn.
-    `live` counts the buffered code points released without any chain; `release` is the text that a prefix pass let out.
+    `live` counts the buffered code points released without any chain; `release` is the text that a prefix pass let out,
+    which the journal may spell as `moves` (`moves.resolved`).
     `settled` says that the buffer is the step's settled text because no output chain is declared; `calls` are then the
     tool calls that are to be run, after which another step follows.
     """
@@ -209,12 +221,15 @@ class Llm(StepEntry):
     failed: CallFailure | None = Field(default=None, alias="y")
     reports: tuple[Report, ...] = Field(default=(), alias="p")
     calls: tuple[ToolCall, ...] = Field(default=(), alias="c")
+    moves: tuple[Move, ...] = Field(default=(), alias="m")
 
     @property
     def version(self) -> int:
         """The oldest journal version that can express this entry."""
         failed = self.failed
         later = failed is not None and (failed.retry_at is not None or failed.fallback is not None)
+        if self.moves:
+            return MOVES_SINCE
         return 2 if later or self.calls or self.spends else self.since
 
 
@@ -256,11 +271,12 @@ class OutputProcessed(StepEntry):
 
     `tool_calls` and the model's own `refusal` are as the chain passed them; `calls` are those of them that are to be run,
     after which another step follows.
-    `final` is False for all but the last entry of an answer whose tail is too long for one record.
+    `final` is False for all but the last entry of an answer whose tail is too long for one record. The journal may spell
+    the tail as `moves` (`moves.resolved`).
     """
 
     name = "process:output"
-    fields_since: ClassVar[dict[str, int]] = {"calls": 2}
+    fields_since: ClassVar[dict[str, int]] = {"calls": 2, "moves": MOVES_SINCE}
     tail: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     refusal: str = ""
@@ -268,6 +284,7 @@ class OutputProcessed(StepEntry):
     rejected: Rejection | None = None
     reports: tuple[Report, ...] = ()
     calls: tuple[ToolCall, ...] = ()
+    moves: tuple[Move, ...] = Field(default=(), alias="m")
 
 
 class ToolReturn(BaseModel):

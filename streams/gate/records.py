@@ -6,9 +6,20 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from streams.gate.entries import SHAPES, Accepted, AnyEntry, Llm, Started, brings_text_alone
+from streams.gate.entries import (
+    MOVES_SINCE,
+    SHAPES,
+    Accepted,
+    AnyEntry,
+    Llm,
+    Move,
+    OutputProcessed,
+    Started,
+    brings_text_alone,
+)
 from topics import codec
 from topics.errors import WireError
+from topics.trusted import like
 
 #: The newest version of the entries' shapes. A record says the oldest version that can express it, so that workers which
 #: know no newer one go on reading the journal of a pipeline that uses nothing new. A worker that reads a newer version
@@ -27,19 +38,27 @@ class NewerJournalError(JournalError):
 class JournalRecord(NamedTuple):
     """Record number `n` of a turn, written at `at` (epoch seconds).
 
-    `confirmed` is the number of the last record whose effects were known to be published by then, -1 for none.
+    `confirmed` is the number of the last record whose effects were known to be published by then, -1 for none. `moves`, if
+    there are some, are what the entry's release is written as (`streams.gate.moves`).
     """
 
     n: int
     at: float
     confirmed: int
     entry: AnyEntry
+    moves: tuple[Move, ...] = ()
+
+    def spelt(self, moves: tuple[Move, ...]) -> JournalRecord:
+        """Return this record with the moves that its release is to be written as."""
+        return JournalRecord(self.n, self.at, self.confirmed, self.entry, moves)
 
     def encode(self) -> bytes:
         """Return the record's value as JSON. `n` is not in it: it is part of the key."""
         entry = self.entry
         if brings_text_alone(entry):
-            return _text_record(self.at, self.confirmed, entry)
+            return _text_record(self.at, self.confirmed, entry, self.moves)
+        if self.moves:
+            entry = _with_moves(entry, self.moves)
         data = {"v": entry.version, "k": entry.checkpoint, "at": self.at, "c": self.confirmed}
         if fields := _fields(entry):
             data["d"] = fields
@@ -65,7 +84,15 @@ class JournalRecord(NamedTuple):
             raise JournalError(f"journal record {n} cannot be read ({type(exc).__name__})") from None
 
 
-def _text_record(at: float, confirmed: int, entry: Llm) -> bytes:
+def _with_moves(entry: AnyEntry, moves: tuple[Move, ...]) -> AnyEntry:
+    if isinstance(entry, Llm):
+        return like(entry, release="", moves=moves)
+    if isinstance(entry, OutputProcessed):
+        return like(entry, tail="", moves=moves)
+    raise ValueError(f"{entry.checkpoint} releases nothing")
+
+
+def _text_record(at: float, confirmed: int, entry: Llm, moves: tuple[Move, ...]) -> bytes:
     """Return what `JournalRecord.encode` does, for the entry that nearly all records have: no other field needs a look."""
     said = entry.__dict__
     fields = {"a": said["attempt"]} if said["attempt"] else {}
@@ -74,9 +101,12 @@ def _text_record(at: float, confirmed: int, entry: Llm) -> bytes:
         fields["t"] = said["text"]
     if said["live"] is not None:
         fields["l"] = said["live"]
-    if said["release"]:
+    if moves:
+        fields["m"] = moves
+    elif said["release"]:
         fields["r"] = said["release"]
-    return codec.dump({"v": Llm.since, "k": f"{Llm.name}:{said['step']}", "at": at, "c": confirmed, "d": fields})
+    version = MOVES_SINCE if moves else Llm.since
+    return codec.dump({"v": version, "k": f"{Llm.name}:{said['step']}", "at": at, "c": confirmed, "d": fields})
 
 
 def _fields(entry: AnyEntry) -> dict[str, Any]:
@@ -90,7 +120,7 @@ def _fields(entry: AnyEntry) -> dict[str, Any]:
         value = getattr(entry, name)
         if value != default:
             said.add(name)
-            if type(value) in _PLAIN:
+            if type(value) in _PLAIN or name == "moves":
                 plain[alias] = value
     if len(plain) == len(said):
         return plain

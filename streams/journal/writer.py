@@ -8,7 +8,6 @@ rows of the own epoch are the producer's own retry of a send whose acknowledgeme
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,13 +15,14 @@ from typing import Protocol
 from streams.journal.claims import Claim
 from streams.journal.errors import SupersededError, UnreadableGapError
 from streams.journal.keys import RowKey, claim_key, is_claim
+from streams.journal.runs import Handed, Run, offsets_of
 
 
 class JournalLog(Protocol):
     """One partition of the journal's topic, as the writer needs it."""
 
-    async def send(self, key: bytes, value: bytes | None) -> asyncio.Future[int]:
-        """Hand a record to the producer, in order; the future gives its offset once all replicas have it."""
+    async def send_all(self, records: Sequence[Handed]) -> Sequence[Run]:
+        """Hand records to the producer, in order; each run's future is done once all replicas have its records."""
 
     async def read(self, start: int, stop: int) -> Sequence[tuple[int, bytes, bytes | None]]:
         """Return the records with offsets in [`start`, `stop`), those that are still there."""
@@ -59,8 +59,8 @@ class JournalWriter:
         `place` names the topic and partition in errors; `unique` must never be used twice.
         """
         key = claim_key(unique)
-        sent = await log.send(key, claim.encode())
-        return cls(log, epoch=await sent, own_claim=key, place=place)
+        (epoch,) = await offsets_of(await log.send_all([(key, claim.encode(), ())]))
+        return cls(log, epoch=epoch, own_claim=key, place=place)
 
     async def append(self, rows: Sequence[Row]) -> None:
         """Append `rows` in order; returns once all of them are acknowledged and the fence held.
@@ -69,21 +69,19 @@ class JournalWriter:
             SupersededError: another worker has claimed the partition.
             UnreadableGapError: somebody else wrote, and what cannot be established.
         """
-        await self._send([(RowKey(row.subject, row.n, self.epoch).encode(), row.value) for row in rows])
+        await self._send([(RowKey(row.subject, row.n, self.epoch).encode(), row.value, ()) for row in rows])
 
     async def clear(self, keys: Sequence[bytes]) -> None:
         """Append tombstones for `keys`, under the same fence as rows."""
-        await self._send([(key, None) for key in keys])
+        await self._send([(key, None, ()) for key in keys])
 
-    async def _send(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
-        acknowledged = [await self._log.send(key, value) for key, value in records]
-        for sent in acknowledged:
-            await self._check(await sent)
-
-    async def _check(self, offset: int) -> None:
-        if offset != self._next:
-            await self._explain(offset)
-        self._next = offset + 1
+    async def _send(self, records: Sequence[Handed]) -> None:
+        for run in await self._log.send_all(records):
+            # A broker appends all records of a run or none, one after the other: nobody can have written between them.
+            first = await run.first
+            if first != self._next:
+                await self._explain(first)
+            self._next = first + run.length
 
     async def _explain(self, offset: int) -> None:
         """Find out who wrote between the expected offset and `offset`; return if it changes nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
@@ -66,6 +66,11 @@ class Runner(Generic[R]):
         loop = self.partitions.loops.get(source.partition)
         if loop is not None:
             await loop.deliver(source)
+
+    async def deliver_all(self, sources: Sequence[Source]) -> None:
+        """Hand source records to their partitions' loops, one by one."""
+        for source in sources:
+            await self.deliver(source)
 
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> CallLoop[R]:
         desk = CallDesk(self._kind, keep_s=self._settings.keep_s, traced=self._ports.tracer is not None)

@@ -6,15 +6,17 @@ must journal them all or end the process; nothing else may be done with a plan b
 
 from __future__ import annotations
 
-from collections import deque
+import math
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from streams.gate import entries, events, machine
 from streams.gate.effects import Publish, effects_of
+from streams.gate.moves import Spelling, resolved
 from streams.gate.policy import Policy
-from streams.gate.records import JournalError, JournalRecord
+from streams.gate.records import JOURNAL_VERSION, JournalError, JournalRecord
 from streams.gate.scan import AnswerScan, Scanner
 from streams.gate.state import Phase, Turn
 from streams.gate.work import Work, work_of
@@ -26,6 +28,7 @@ from streams.turns.eraser import Eraser
 from streams.turns.inputs import Input, News
 from streams.turns.meter import UsageMeter
 from streams.turns.threads import Threads, ThreadSettings, Trim
+from streams.turns.wakeups import WakeUps
 from topics import codec, names
 from topics.content import TextPart
 from topics.errors import WireError
@@ -49,7 +52,8 @@ class DeskSettings:
     `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
     `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room, and
     `max_user_bytes` what a request says of its user, which goes along with each tool call. With `traced`, the trace that a
-    request belongs to is kept.
+    request belongs to is kept. What only a newer version of the journal than `journal_version` can say is not written:
+    released text is spelt out, and a turn is in a trace of its own.
     """
 
     partitions: int
@@ -61,6 +65,7 @@ class DeskSettings:
     threads: ThreadSettings = field(default_factory=ThreadSettings)
     idempotency_window_s: float = 24 * 3600.0
     traced: bool = False
+    journal_version: int = JOURNAL_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,9 @@ class Desk:
         self.erasures = self._eraser.erasures
         self._meter = meter
         self._scans: dict[TurnKey, AnswerScan] = {}
+        self._spells = settings.journal_version >= entries.MOVES_SINCE
+        self._spelling: defaultdict[TurnKey, Spelling] = defaultdict(Spelling)
+        self._wakeups = WakeUps()
 
     @property
     def policy(self) -> Policy:
@@ -177,6 +185,7 @@ class Desk:
             self._remember(turn, plan)
             self._threads.setdefault(turn.key.thread, deque()).append(turn.key)
             plan.touched[turn.key] = None
+            self._wakeups.by(turn.key, 0.0, 0.0)
         if plan.erased or len(self.erasures):
             plan.trims += [trim for thread in self.threads for trim in self.forget(thread)]
         plan.trims += self.threads.outgrown(busy=self._threads)
@@ -187,7 +196,8 @@ class Desk:
         try:
             turn = self._told(machine.begin(records[0]), records)
             owed: list[Outgoing] = []
-            for record in records[1:]:
+            for written in records[1:]:
+                record = resolved(turn, written)
                 if record.n > confirmed:
                     owed.append(Outgoing(key, record.n, effects_of(turn, record, self.policy.max_record_bytes)))
                 turn = machine.evolve(turn, record)
@@ -246,6 +256,9 @@ class Desk:
             self.happened(key, events.Frames(tuple(arrived)), now, plan)
             if len(plan.journal) == written:
                 plan.dropped += len(arrived)
+        for key in plan.touched:
+            if (turn := self.turns.get(key)) is not None:
+                self._wakeups.by(key, machine.wake_at(turn, self.chains.of(turn).policy), now)
         return plan
 
     def confirmed(self, key: TurnKey, n: int) -> None:
@@ -255,12 +268,17 @@ class Desk:
 
     def overdue(self, now: float, listening_since: float) -> list[News]:
         """Return a tick for every open turn that has waited longer than it may."""
-        tick = events.Tick(listening_since)
-        return [
-            News(key, tick)
-            for key, turn in self.turns.items()
-            if not turn.over and machine.wake_at(turn, self.chains.of(turn).policy, listening_since) <= now
-        ]
+        found: list[News] = []
+        for key in self._wakeups.due(now):
+            turn = self.turns.get(key)
+            if turn is None or turn.over:
+                continue
+            at = machine.wake_at(turn, self.chains.of(turn).policy, listening_since)
+            if at <= now:
+                found.append(News(key, events.Tick(listening_since)))
+                at = math.inf
+            self._wakeups.by(key, at, now)
+        return found
 
     def expired(self, now: float) -> list[str]:
         """Forget closed turns that no duplicate can ask for any more, and threads that fell silent long ago.
@@ -308,8 +326,11 @@ class Desk:
             self._refuse_frame(source, type(exc).__name__, str(exc), now, plan)
             return
         key = frame.turn
-        if key in self.turns:
-            frames.setdefault(key, []).append(frame)
+        arrived = frames.get(key)
+        if arrived is not None:
+            arrived.append(frame)
+        elif key in self.turns:
+            frames[key] = [frame]
         elif self._is_over(key):
             plan.dropped += 1
         else:
@@ -408,7 +429,8 @@ class Desk:
             self.happened(key, _BUSY if rejected else _TOO_MANY, now, plan)
 
     def _trace_of(self, source: Source) -> str | None:
-        context = context_in(source.headers) if self.settings.traced else None
+        kept = self.settings.traced and self.settings.journal_version >= entries.TRACE_SINCE
+        context = context_in(source.headers) if kept else None
         return str(context) if context is not None else None
 
     def _accept(self, entry: entries.Accepted, now: float, plan: Plan) -> None:
@@ -416,6 +438,7 @@ class Desk:
         record = JournalRecord(n=0, at=now, confirmed=-1, entry=entry)
         self.turns[key] = machine.begin(record)
         self._confirmed[key] = -1
+        self._wakeups.by(key, self.turns[key].deadline_at, now)
         plan.journal.append((key, record))
         queue = self._threads.setdefault(key.thread, deque())
         queue.append(key)
@@ -459,7 +482,7 @@ class Desk:
         chains = self.chains.of(turn)
         for entry in machine.decide(turn, event, now, chains.policy, self._scan(key, chains), afford=afford):
             record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
-            plan.journal.append((key, record))
+            plan.journal.append((key, self._spelling[key].spelt(turn, record) if self._spells else record))
             effects = effects_of(turn, record, self.policy.max_record_bytes)
             plan.outgoing.append(Outgoing(key, record.n, effects))
             before, turn = turn, machine.evolve(turn, record)
@@ -533,6 +556,7 @@ class Desk:
         plan.trims += self.threads.trimmed(key.thread)
         del self.turns[key], self._confirmed[key]
         self._scans.pop(key, None)
+        self._spelling.pop(key, None)
         queue = self._threads[key.thread]
         queue.remove(key)
         if erased:

@@ -115,6 +115,13 @@ class PartitionLoop:
         if source.topic is names.REQUESTS:
             self.requests_waiting += 1
 
+    async def deliver_all(self, sources: Sequence[Source]) -> None:
+        """Add source records of one topic to the inbox, all at once; waits while the inbox is full."""
+        self._timing.read()
+        await self._inbox.deliver_all(sources, [source.size for source in sources])
+        if sources and sources[0].topic is names.REQUESTS:
+            self.requests_waiting += len(sources)
+
     def tell(self, key: TurnKey, event: events.Event) -> None:
         """Add news about a turn to the inbox."""
         self._inbox.put(News(key, event))

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from streams.gate.effects import Publish
+from streams.journal.runs import Handed, Run, offsets_of
 from streams.ports import Producer
 from streams.turns.desk import Outgoing
 from streams.turns.tracer import Traced
 from topics import codec
 from topics.ids import TurnKey
-from topics.names import Names
+from topics.names import Names, Topic
 
 #: Records whose effects may wait to be confirmed before no more are planned.
 BACKLOG = 10_000
@@ -81,24 +81,27 @@ class Publisher:
         return taken
 
     async def _publish(self, batch: Sequence[Outgoing]) -> None:
-        before = [await self._send(out.turn, effect) for out in batch for effect in out.effects if not effect.terminal]
-        for sent in before:
-            await sent
-        ends: dict[TurnKey, asyncio.Future[int]] = {}
+        before: dict[Topic, list[Handed]] = {}
+        ends: dict[Topic, list[tuple[TurnKey, Handed]]] = {}
         for out in batch:
+            key = out.turn.thread.encode()
+            headers = () if self._traced is None else self._traced.headers(out.turn)
             for effect in out.effects:
+                record = (key, codec.encode(effect.record), headers)
                 if effect.terminal:
-                    ends[out.turn] = await self._send(out.turn, effect)
-        offsets = {turn: await sent for turn, sent in ends.items()}
+                    ends.setdefault(effect.topic, []).append((out.turn, record))
+                else:
+                    before.setdefault(effect.topic, []).append(record)
+        for runs in [await self._send(topic, records) for topic, records in before.items()]:
+            await offsets_of(runs)
+        offsets: dict[TurnKey, int] = {}
+        for topic, found in ends.items():
+            runs = await self._send(topic, [record for _, record in found])
+            offsets.update(zip([turn for turn, _ in found], await offsets_of(runs), strict=True))
         if self._traced is not None:
             self._traced.published(batch)
         for turn, n in {out.turn: out.n for out in batch}.items():
             self._on_confirmed(turn, n, offsets.get(turn))
 
-    async def _send(self, turn: TurnKey, effect: Publish) -> asyncio.Future[int]:
-        value = codec.encode(effect.record)
-        topic = self._names.topic(effect.topic)
-        if self._traced is None:
-            return await self._producer.send(topic, self._partition, turn.thread.encode(), value)
-        headers = self._traced.headers(turn)
-        return await self._producer.send(topic, self._partition, turn.thread.encode(), value, headers)
+    async def _send(self, topic: Topic, records: Sequence[Handed]) -> Sequence[Run]:
+        return await self._producer.send_all(self._names.topic(topic), self._partition, records)

@@ -87,6 +87,12 @@ class TurnWorker:
         if loop is not None:
             await loop.deliver(source)
 
+    async def deliver_all(self, sources: Sequence[Source]) -> None:
+        """Hand source records of one topic and partition to its loop, as `deliver` does."""
+        loop = self.partitions.loops.get(sources[0].partition) if sources else None
+        if loop is not None:
+            await loop.deliver_all(sources)
+
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> PartitionLoop:
         desk = Desk(partition, self._chains, self._settings.desk, meter=self._meter)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from streams.journal.claims import Claim
 from streams.journal.errors import SupersededError
 from streams.journal.keys import RowKey
 from streams.journal.replay import Replay
+from streams.journal.runs import Handed, Run
 from streams.journal.writer import JournalWriter, Row
 from tests.brokers.broker import Broker
 from tests.chaos import compaction
@@ -35,7 +37,7 @@ class Process:
         self.sent: list[tuple[int, ProduceRequest]] = []
         self.topic = topic
         self._producer = producer
-        self._logs = KafkaLogs(topic, self, KafkaReader(connection))  # type: ignore[arg-type] # it needs `send` alone
+        self._logs = KafkaLogs(topic, self, KafkaReader(connection))  # type: ignore[arg-type] # it needs `send_all` alone
         pass_on = producer.client.send
 
         async def send(node: int, request: Any, **rest: Any) -> Any:
@@ -45,12 +47,10 @@ class Process:
 
         producer.client.send = send
 
-    async def send(
-        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None
-    ) -> asyncio.Future[int]:
-        """Send a record as `FaustProducer` does."""
-        metadata = await self._producer.send(topic, value, key, partition)
-        return asyncio.ensure_future(self._offset(metadata))
+    async def send_all(self, topic: str, partition: int, records: Sequence[Handed]) -> list[Run]:
+        """Send each record alone."""
+        sent = [await self._producer.send(topic, value, key, partition) for key, value, _ in records]
+        return [Run(asyncio.ensure_future(self._offset(metadata)), 1) for metadata in sent]
 
     async def claim(self, unique: str) -> JournalWriter:
         """Claim the journal's partition."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from streams.journal.replay import Replay
+from streams.journal.runs import Handed, Run
 from streams.sources import Source
 from tests.memory.broker import Broker, Stored
 from tests.memory.power import Power, PowerCut
@@ -61,6 +62,10 @@ class MemoryProducer:
         if not (self.holding or self._slow(topic)):
             asyncio.get_running_loop().call_soon(self._land, place)
         return sent.future
+
+    async def send_all(self, topic: str, partition: int, records: Sequence[Handed]) -> list[Run]:
+        """Send records, each as a run of its own: a process may die between any two of them."""
+        return [Run(await self.send(topic, partition, *record), 1) for record in records]
 
     def deliver(self, topic: str, partition: int = 0, count: int = 1) -> None:
         """Make the next `count` held records of a partition durable."""
@@ -126,9 +131,9 @@ class MemoryLog:
         self._topic = topic
         self._partition = partition
 
-    async def send(self, key: bytes, value: bytes | None) -> asyncio.Future[int]:
-        """Send a record."""
-        return await self._producer.send(self._topic, self._partition, key, value)
+    async def send_all(self, records: Sequence[Handed]) -> list[Run]:
+        """Send records."""
+        return await self._producer.send_all(self._topic, self._partition, records)
 
     async def read(self, start: int, stop: int) -> Sequence[tuple[int, bytes, bytes | None]]:
         """Return the records with offsets in [`start`, `stop`) that are there."""

@@ -24,6 +24,7 @@ from topics.records import (
     DeadLetter,
     Decision,
     Deployment,
+    Erase,
     ModelError,
     ModelFrame,
     PromptRequest,
@@ -78,6 +79,7 @@ EXAMPLES: dict[str, Record] = {
     "deployments": Deployment(kind="output", name="p", version="1", digest="d", by="ada", at=1.5),
     "audit": AuditRecord(action="push", key="output/p@1", by="ada", at=1.5),
     "workers": WorkerStatus(worker="w", role="turns", started_at=1.0, seen_at=2.0, active=("p@1",)),
+    "erasures": Erase(id="e", user_id="u-1", cancel_open=True, by="ada", at=1.5),
     "dead-letters": DeadLetter(
         id="d", origin_topic="t", origin_partition=1, origin_offset=2, error="E", reason="r", worker="w", at=1.5
     ),

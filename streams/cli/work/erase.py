@@ -142,7 +142,7 @@ async def _erase(
             more = False
             async for answer in erasing.erase(wish, outcome.runners, patience):
                 outcome.answers.append(answer)
-                more = more or answer.more
+                more = more or (answer.more and not answer.refused)
                 if answer.role == "turns":
                     step()
             # A partition had more than it could name at once: it is asked again, as the others are, which have nothing left.

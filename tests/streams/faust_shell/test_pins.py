@@ -16,6 +16,7 @@ import aiokafka
 import faust
 import pytest
 from aiokafka.consumer.fetcher import Fetcher, FetchResult, PartitionRecords
+from aiokafka.producer.message_accumulator import BatchBuilder, MessageAccumulator, MessageBatch
 from faust.app.base import App
 from faust.streams import Stream
 from faust.tables.base import Collection
@@ -23,6 +24,7 @@ from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
 from faust.transport.consumer import Consumer, ThreadDelegateConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Producer
+from mode import Service
 
 
 class Pin(NamedTuple):
@@ -40,6 +42,9 @@ _READ = "topics/reading.py and batches.py: what aiokafka asks of a fetch's batch
 _SEND = (
     "streams/faust_shell/kafka.py, FaustProducer, and transport.py, Producer: one future for each record, acks from all"
 )
+_BATCH = "topics/producing.py, BatchingProducer: a closed batch goes out as it is, with one future for its first offset"
+_TWO = "streams/faust_shell/transport.py, Producer: it starts and stops a client of the journal's beside Faust's"
+_DRAIN = "streams/faust_shell/transport.py, Consumer._drain_messages: a delivery is given up when the flow is suspended"
 _END = "streams/faust_shell/recovery.py, JournalRecovery: restore, seek, then let records flow, in this order"
 _CLAIM = "streams/faust_shell/recovery.py, JournalTables: claims come before the journal is read"
 _LOSE = "streams/faust_shell/base.py, JournalApp.belong_to: all is acknowledged before partitions are lost"
@@ -58,7 +63,7 @@ PINS = {
     "Consumer.ack": Pin(Consumer.ack, "582909f08d74616b", _ACKS),
     "Consumer.getmany": Pin(Consumer.getmany, "c4639c3c2e8d4d3a", _FETCH),
     "Consumer._wait_next_records": Pin(Consumer._wait_next_records, "920120740535d0bc", _FETCH),
-    "Consumer._drain_messages": Pin(Consumer._drain_messages, "6b6a22fa66e689d5", _FETCH),
+    "Consumer._drain_messages": Pin(Consumer._drain_messages, "6b6a22fa66e689d5", _DRAIN),
     "ThreadDelegateConsumer._getmany": Pin(ThreadDelegateConsumer._getmany, "30984c83c56dc171", _FETCH),
     "AIOKafkaConsumerThread.getmany": Pin(AIOKafkaConsumerThread.getmany, "c1afcc0bd5ae2080", _FETCH),
     "AIOKafkaConsumerThread._fetch_records": Pin(AIOKafkaConsumerThread._fetch_records, "390594ddd941b59a", _FETCH),
@@ -75,6 +80,13 @@ PINS = {
     "Producer._settings_default": Pin(Producer._settings_default, "696ac82b2e654ff5", _SEND),
     "Producer._settings_extra": Pin(Producer._settings_extra, "ba7092064d8bba85", _SEND),
     "Producer._new_producer": Pin(Producer._new_producer, "fa9dd64f1930de5c", _SEND),
+    "Producer.on_start": Pin(Producer.on_start, "114ce4f5e9a2cf59", _TWO),
+    "Producer.on_stop": Pin(Producer.on_stop, "c5693c9c30637c8d", _TWO),
+    "AIOKafkaProducer.send_batch": Pin(aiokafka.AIOKafkaProducer.send_batch, "4be0946f89257fcd", _BATCH),
+    "aiokafka MessageAccumulator.add_batch": Pin(MessageAccumulator.add_batch, "54982cd71a19126e", _BATCH),
+    "aiokafka BatchBuilder": Pin(BatchBuilder, "99aef2c7e9685e43", _BATCH),
+    "aiokafka MessageBatch.done": Pin(MessageBatch.done, "ce1fd4bb6996ddb5", _BATCH),
+    "mode Service.wait_first": Pin(Service.wait_first, "c7b076fcaa452704", _DRAIN),
     "Consumer.perform_seek": Pin(Consumer.perform_seek, "d3e8527bdb719700", _END),
     "Recovery.on_recovery_completed": Pin(Recovery.on_recovery_completed, "a63912ae5efdd1d4", _END),
     "Recovery._restart_recovery": Pin(Recovery._restart_recovery, "2bc1989fda0e00fd", _END),

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from faust.exceptions import NotReady
 from faust.transport.consumer import ThreadDelegateConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from faust.types import TP
@@ -239,3 +240,77 @@ async def test_rewinding_never_skips_a_record() -> None:
     thread._consumer = cast("Any", consumer)
     await thread._rewind({HERE: 4, THERE: 4, JOURNAL: 4, TP("gone", 0): 4})
     assert sought == {HERE: 4}
+
+
+class Draining(Fetched):
+    """A consumer whose one fetch is drained; `slow` says that agents have no room."""
+
+    def __init__(self, *, slow: bool = False, broken: bool = False) -> None:
+        super().__init__()
+        self.delivered: list[Any] = []
+        self.room = asyncio.Event()
+        self.fetcher = SimpleNamespace(_stopped=asyncio.Event())
+        self._slow = slow
+        self._broken = broken
+        loop = asyncio.get_running_loop()
+        for name, value in {
+            "callback": self._deliver,
+            "suspend_flow": asyncio.Event(),
+            "consumer_stopped_errors": (ConnectionAbortedError,),
+            "transport": SimpleNamespace(app=SimpleNamespace(should_stop=False)),
+            "_loop": loop,
+        }.items():
+            setattr(self.consumer, name, value)
+
+    async def _deliver(self, message: Any) -> None:
+        if self._broken:
+            raise ConnectionError("no agent")
+        if self._slow:
+            await self.room.wait()
+        self.delivered.append(message.offset)
+
+    async def _records(self, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's
+        if self.delivered or self.consumer.suspend_flow.is_set():
+            self.fetcher._stopped.set()
+            return {}, self.active
+        return await super()._records(timeout)
+
+
+async def test_what_is_fetched_is_delivered_in_order_and_noted_as_read() -> None:
+    """Until the fetcher is told to stop."""
+    draining = Draining()
+    await draining.consumer._drain_messages(draining.fetcher)
+    assert draining.delivered == [6, 2]
+    assert draining.consumer._read_offset == {HERE: 6, JOURNAL: 2}
+
+
+async def test_an_agent_without_room_is_waited_for_until_the_flow_is_suspended() -> None:
+    """What it did not take is given up: the rebalance that suspends the flow has it fetched again."""
+    draining = Draining(slow=True)
+    running = asyncio.create_task(draining.consumer._drain_messages(draining.fetcher))
+    await asyncio.sleep(0.01)
+    assert not running.done()
+    draining.consumer.suspend_flow.set()
+    async with asyncio.timeout(5):
+        await running
+    assert draining.delivered == []
+    draining = Draining(slow=True)
+    running = asyncio.create_task(draining.consumer._drain_messages(draining.fetcher))
+    await asyncio.sleep(0.01)
+    draining.room.set()
+    async with asyncio.timeout(5):
+        await running
+    assert draining.delivered == [6, 2]
+
+
+async def test_a_delivery_that_fails_ends_the_drain() -> None:
+    """Going on would skip what was not delivered."""
+    draining = Draining(broken=True)
+    with pytest.raises(ConnectionError, match="no agent"):
+        await draining.consumer._drain_messages(draining.fetcher)
+
+
+def test_before_the_start_there_is_no_client_of_the_journals() -> None:
+    """To append then would be too early."""
+    with pytest.raises(NotReady, match="not started"):
+        _ = Producer.__new__(Producer).journaling

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
 from streams.journal.claims import Claim
 from streams.journal.errors import SupersededError, UnreadableGapError
 from streams.journal.keys import RowKey, claim_key
+from streams.journal.runs import Handed, Run
 from streams.journal.writer import JournalWriter, Row
 from tests.memory.broker import Broker
 from tests.memory.ports import MemoryLog, MemoryProducer
@@ -185,3 +186,41 @@ def test_a_failed_send_reaches_the_caller() -> None:
             await place.writer.append([Row("s", 0, b"a")])
 
     at_a_place(test)
+
+
+class Together(MemoryLog):
+    """Appends what is sent together as brokers do: all of it, or nothing, and answers for the first record."""
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(MemoryProducer(broker, Power()), "journal", 0)
+        self.broker = broker
+        #: What somebody else writes before the next run, and how often a run arrives.
+        self.before: tuple[bytes, bytes | None] | None = None
+        self.times = 1
+
+    async def send_all(self, records: Sequence[Handed]) -> list[Run]:
+        """Append all records, `times` over, and answer as for the last time."""
+        if self.before is not None:
+            self.broker.append("journal", 0, *self.before)
+            self.before = None
+        first = -1
+        for _ in range(self.times):
+            first, *_ = [self.broker.append("journal", 0, key, value) for key, value, _ in records]
+        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        done.set_result(first)
+        return [Run(done, len(records))]
+
+
+async def test_records_that_arrive_together_are_counted_one_by_one() -> None:
+    """The next append must be at the offset after the last of them; a retry of all of them changes nothing."""
+    log = Together(Broker())
+    writer = await JournalWriter.claim(log, Claim("w", 1), unique="w", place="journal[0]")
+    await writer.append([Row("s", 0, b"a"), Row("s", 1, b"b"), Row("s", 2, b"c")])
+    log.times = 2
+    await writer.append([Row("s", 3, b"d"), Row("s", 4, b"e")])
+    log.times = 1
+    await writer.append([Row("s", 5, b"f")])
+    assert log.broker.logs["journal", 0].end == 9
+    log.before = (claim_key("other"), Claim("other", 1).encode())
+    with pytest.raises(SupersededError):
+        await writer.append([Row("s", 6, b"g"), Row("s", 7, b"h")])

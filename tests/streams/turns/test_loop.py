@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -205,12 +206,10 @@ def test_a_broken_producer_ends_the_process_and_nothing_is_acknowledged_after_it
     async def test(bench: Bench) -> None:
         send = bench.process.producer.send
 
-        async def break_down(
-            where: str, partition: int | None, record_key: bytes | None, value: bytes | None
-        ) -> asyncio.Future[int]:
+        async def break_down(where: str, *record: Any) -> asyncio.Future[int]:
             if where == topic:
                 raise ConnectionError("gone")
-            return await send(where, partition, record_key, value)
+            return await send(where, *record)
 
         bench.process.producer.send = break_down  # type: ignore[method-assign, assignment]
         await bench.deliver(turn("a"), b"not json")
