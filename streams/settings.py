@@ -136,7 +136,7 @@ class Settings(BaseSettings, KeyRingSettings, kafka_settings.KafkaSettings):
     pause_wait_s: NonNegativeFloat = Field(
         default=2, description="how long a call waits where a provider asked for a pause; a longer one fails it at once"
     )
-    journal_version: Literal[2, 3] = Field(
+    journal_version: Annotated[int, Field(ge=2, le=3)] = Field(
         default=3,
         description="the newest version of the turns' journal that is written: older releases can read no newer",
     )
@@ -340,8 +340,10 @@ def _refuse_unknown(variables: Mapping[str, str]) -> None:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f", did you mean {near[0]}?" if near else ": take it away, then `turngate settings` lists those there are"
+    short = {one.removeprefix(PREFIX): one for one in known}  # what all of them begin with makes none of them nearer
+    if near := difflib.get_close_matches(name.removeprefix(PREFIX), list(short), n=1):
+        return f", did you mean {short[near[0]]}?"
+    return ": take it away, then `turngate settings` lists those there are"
 
 
 def _fault(place: tuple[int | str, ...], kind: str, message: str) -> str:

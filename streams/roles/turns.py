@@ -30,6 +30,7 @@ from streams.metrics import Metrics
 from streams.policies import with_chains
 from streams.process import die, run_until_stopped, unique, worker_name
 from streams.roles.beginning import usable_partitions
+from streams.roles.warming import warm_up
 from streams.settings import Settings
 from streams.status import Status, serve_status
 from streams.tracing.start import tracing
@@ -181,6 +182,7 @@ async def deployed(
     async with tail.followed(), reporter.reporting():
         try:
             await deployer.start()
+            await warm_up(deployer.table.begun_with)
             yield deployer
         finally:
             await shadow.stop()

@@ -12,6 +12,7 @@ Who does what:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from streams.gate import events, machine
@@ -111,6 +112,9 @@ class Desk:
             else:
                 self._requests.take(item, now, plan)
         self._answers.take_frames(frames, now, plan)
+        for key in plan.touched:
+            if (turn := self.turns.get(key)) is not None:
+                self._states.wakeups.by(key, machine.wake_at(turn, self.chains.of(turn).policy), now)
         return plan
 
     def confirmed(self, key: TurnKey, n: int) -> None:
@@ -126,12 +130,17 @@ class Desk:
 
     def overdue(self, now: float, listening_since: float) -> list[News]:
         """Return a tick for every open turn that has waited longer than it may."""
-        tick = events.Tick(listening_since)
-        return [
-            News(key, tick)
-            for key, turn in self.turns.items()
-            if not turn.over and machine.wake_at(turn, self.chains.of(turn).policy, listening_since) <= now
-        ]
+        found: list[News] = []
+        for key in self._states.wakeups.due(now):
+            turn = self.turns.get(key)
+            if turn is None or turn.over:
+                continue
+            at = machine.wake_at(turn, self.chains.of(turn).policy, listening_since)
+            if at <= now:
+                found.append(News(key, events.Tick(listening_since)))
+                at = math.inf
+            self._states.wakeups.by(key, at, now)
+        return found
 
     def expired(self, now: float) -> list[str]:
         """Forget closed turns that no duplicate can ask for any more, and threads that fell silent long ago.

@@ -22,6 +22,7 @@ from streams.turns.erasures import Erasures
 from streams.turns.meter import UsageMeter
 from streams.turns.plan import Done, Outgoing, Plan
 from streams.turns.threads import Threads, Trim
+from streams.turns.wakeups import WakeUps
 from topics.ids import ThreadKey, TurnKey
 
 #: Text of fewer code points fits into a record however it is spelt.
@@ -32,7 +33,7 @@ class States:
     """The turns of one partition: `turns` are the open ones, `done` the closed ones that a duplicate may still ask for.
 
     `queues` have each thread's open turns, in the order in which they run; `threads` is what threads remember, `erasures`
-    what was erased of all that.
+    what was erased of all that; `wakeups` say when turns are to be looked at because time passes.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class States:
         self.queues: dict[ThreadKey, deque[TurnKey]] = {}
         self.threads = Threads(settings.threads)
         self.erasures = Erasures()
+        self.wakeups = WakeUps()
         self._asked_again: dict[TurnKey, None] = {}
         self._confirmed: dict[TurnKey, int] = {}
         self._scans: dict[TurnKey, AnswerScan] = {}
@@ -77,6 +79,7 @@ class States:
         self.turns[turn.key] = turn
         self._confirmed[turn.key] = turn.confirmed
         self.queues.setdefault(turn.key.thread, deque()).append(turn.key)
+        self.wakeups.by(turn.key, 0.0, 0.0)
 
     def confirmed(self, key: TurnKey, n: int) -> None:
         """Note that the effects of a turn's records up to `n` are published; its next record will say so."""
@@ -93,6 +96,7 @@ class States:
         record = JournalRecord(n=0, at=now, confirmed=-1, entry=entry)
         self.turns[key] = machine.begin(record)
         self._confirmed[key] = -1
+        self.wakeups.by(key, self.turns[key].deadline_at, now)
         plan.journal.append((key, record))
         queue = self.queues.setdefault(key.thread, deque())
         queue.append(key)
