@@ -36,7 +36,7 @@ from streams.status import Status, serve_status
 from streams.tracing.start import tracing
 from streams.tracing.turns import TurnTracing
 from streams.turns.chain_table import ChainTable, TurnChains
-from streams.turns.desk import DeskSettings
+from streams.turns.desk_settings import DeskSettings
 from streams.turns.loop import Ports
 from streams.turns.meter import UsageMeter
 from streams.turns.threads import ThreadSettings

@@ -23,7 +23,8 @@ from streams.gate.entries import Closed
 from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.settings import Settings
-from streams.turns.desk import Desk, DeskSettings
+from streams.turns.desk import Desk
+from streams.turns.desk_settings import DeskSettings
 from streams.turns.inputs import Input, News
 from streams.turns.loop import TICK_S
 from streams.turns.wakeups import LOOK_S

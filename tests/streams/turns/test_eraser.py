@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streams.turns import eraser
-from streams.turns.desk import Desk, Plan
+from streams.turns.desk import Desk
 from streams.turns.erasures import Erasures, is_erasure
+from streams.turns.plan import Plan
 from tests.streams.turns.desks import NOW, PARTITION, PARTITIONS, a_desk, confirm, frame_source, key, source
 from topics import names
 from topics.ids import ThreadKey

@@ -12,7 +12,7 @@ from streams.gate.records import JOURNAL_VERSION, JournalError
 from streams.journal.keys import is_claim
 from streams.settings import Settings
 from streams.tracing.turns import TurnTracing
-from streams.turns.desk import DeskSettings
+from streams.turns.desk_settings import DeskSettings
 from streams.turns.worker import WorkerSettings
 from tests.memory.power import Power
 from tests.memory.simtime import simulate
