@@ -30,6 +30,7 @@ from streams.metrics import Metrics
 from streams.policies import with_chains
 from streams.process import die, run_until_stopped, unique, worker_name
 from streams.roles.beginning import usable_partitions
+from streams.roles.warming import warm_up
 from streams.settings import Settings
 from streams.status import Status, serve_status
 from streams.tracing.start import tracing
@@ -121,6 +122,7 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
         max_thread_turns=settings.max_thread_turns,
         idempotency_window_s=settings.idempotency_window_s,
         traced=around.tracer is not None,
+        journal_version=settings.journal_version,
         threads=ThreadSettings(
             window=manifest.history or (None if manifest.own_history else HISTORY),
             windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
@@ -180,6 +182,7 @@ async def deployed(
     async with tail.followed(), reporter.reporting():
         try:
             await deployer.start()
+            await warm_up(deployer.table.begun_with)
             yield deployer
         finally:
             await shadow.stop()

@@ -16,7 +16,7 @@ from streams.gate import entries, events, machine
 from streams.gate.effects import Publish, effects_of
 from streams.gate.moves import Spelling, resolved
 from streams.gate.policy import Policy
-from streams.gate.records import JournalError, JournalRecord
+from streams.gate.records import JOURNAL_VERSION, JournalError, JournalRecord
 from streams.gate.scan import AnswerScan, Scanner
 from streams.gate.state import Phase, Turn
 from streams.gate.work import Work, work_of
@@ -52,7 +52,8 @@ class DeskSettings:
     `partitions` is the pipeline's number of partitions. `on_busy` says what becomes of a request whose thread is busy;
     `max_thread_turns` bounds how many turns of one thread may be open, so that no thread takes a worker's room, and
     `max_user_bytes` what a request says of its user, which goes along with each tool call. With `traced`, the trace that a
-    request belongs to is kept.
+    request belongs to is kept. What only a newer version of the journal than `journal_version` can say is not written:
+    released text is spelt out, and a turn is in a trace of its own.
     """
 
     partitions: int
@@ -64,6 +65,7 @@ class DeskSettings:
     threads: ThreadSettings = field(default_factory=ThreadSettings)
     idempotency_window_s: float = 24 * 3600.0
     traced: bool = False
+    journal_version: int = JOURNAL_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ class Desk:
         self.erasures = self._eraser.erasures
         self._meter = meter
         self._scans: dict[TurnKey, AnswerScan] = {}
+        self._spells = settings.journal_version >= entries.MOVES_SINCE
         self._spelling: defaultdict[TurnKey, Spelling] = defaultdict(Spelling)
         self._wakeups = WakeUps()
 
@@ -426,7 +429,8 @@ class Desk:
             self.happened(key, _BUSY if rejected else _TOO_MANY, now, plan)
 
     def _trace_of(self, source: Source) -> str | None:
-        context = context_in(source.headers) if self.settings.traced else None
+        kept = self.settings.traced and self.settings.journal_version >= entries.TRACE_SINCE
+        context = context_in(source.headers) if kept else None
         return str(context) if context is not None else None
 
     def _accept(self, entry: entries.Accepted, now: float, plan: Plan) -> None:
@@ -478,7 +482,7 @@ class Desk:
         chains = self.chains.of(turn)
         for entry in machine.decide(turn, event, now, chains.policy, self._scan(key, chains), afford=afford):
             record = JournalRecord(n=turn.n, at=now, confirmed=self._confirmed[key], entry=self._fitting(entry))
-            plan.journal.append((key, self._spelling[key].spelt(turn, record)))
+            plan.journal.append((key, self._spelling[key].spelt(turn, record) if self._spells else record))
             effects = effects_of(turn, record, self.policy.max_record_bytes)
             plan.outgoing.append(Outgoing(key, record.n, effects))
             before, turn = turn, machine.evolve(turn, record)

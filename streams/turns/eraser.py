@@ -89,7 +89,8 @@ class Eraser:
             at=now,
         )
         if going and not wish.cancel_open:
-            plan.answers.append(answer.model_copy(update={"refused": True, "threads": ()}))
+            # Not more either: to ask again at once, as for what did not fit into an answer, would lead to the same.
+            plan.answers.append(answer.model_copy(update={"refused": True, "threads": (), "more": False}))
             return
         meant = set(threads)
         closed = [key for key in desk.done if key.thread in meant]

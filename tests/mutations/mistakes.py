@@ -142,8 +142,8 @@ MISTAKES = (
     Mistake(
         "what comes beside text overlooked on the short way",
         "streams/gate/frames.py",
-        'or said["usage"] is not None',
-        "or False",
+        '"usage", "error")',
+        '"error", "error")',
         (_USUAL,),
     ),
     Mistake(
