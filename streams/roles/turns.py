@@ -20,16 +20,14 @@ from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.deployments.deployer import Deployer, Running
 from streams.deployments.reporter import Reporter
 from streams.deployments.shadow import Shadow
-from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.deployments_tail import DeploymentsTail
 from streams.faust_shell.feeding import feed
-from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.faust_shell.usage_tail import UsageTail
 from streams.gate.policy import Policy
 from streams.metrics import Metrics
 from streams.policies import with_chains
 from streams.process import die, run_until_stopped, unique, worker_name
-from streams.roles.beginning import usable_partitions
+from streams.roles.beginning import journal_app, usable_partitions
 from streams.roles.warming import warm_up
 from streams.settings import Settings
 from streams.status import Status, serve_status
@@ -104,18 +102,7 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
     partitions, metrics = around.partitions, around.metrics
     counted_s = recent_turns_s(deployer.table)
     meter = usage_meter(manifest, counted_s, settings.retention_s.get(names.USAGE.name, names.USAGE.retention_s))
-    idempotent = await takes_idempotent_producers(connection)
-    app = JournalApp(
-        AppSettings(
-            connection,
-            topic_names,
-            partitions,
-            "turns",
-            settings.session_timeout_s,
-            idempotent,
-            settings.static_member,
-        )
-    )
+    app = await journal_app(settings, connection, topic_names, partitions, "turns")
     desk = DeskSettings(
         partitions=partitions,
         on_busy=settings.on_busy,

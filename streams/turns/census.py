@@ -10,6 +10,7 @@ from typing import NamedTuple
 from streams.gate.entries import Closed
 from streams.gate.records import JournalError
 from streams.journal.keys import RowKey, is_claim
+from streams.turns.erasures import is_erasure
 from streams.turns.threads import is_thread
 from topics import codec
 from topics.errors import WireError
@@ -40,7 +41,7 @@ class Census:
                 self._epoch = offset
             return
         row = RowKey.parse(key)
-        if is_thread(row.subject):
+        if is_thread(row.subject) or is_erasure(row.subject):
             return
         last = self._last.get(row.subject)
         if value is None:

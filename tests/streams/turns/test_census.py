@@ -16,7 +16,7 @@ from tests.streams.turns.desks import key
 
 CLOSED = JournalRecord(0, 0.0, -1, entries.Closed(outcome="completed", partition=0, offset=7)).encode()
 OPEN = JournalRecord(0, 0.0, -1, entries.Llm(seq=0, text="a", step=0)).encode()
-SUBJECTS = [str(key("one")), str(key("two")), "default/h"]
+SUBJECTS = [str(key("one")), str(key("two")), "default/h", "erasure-e"]
 
 #: What a partition may hold: a claim, or a row of a subject that an owner, past or present, wrote or cleared.
 RECORDS = st.lists(
