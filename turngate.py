@@ -13,6 +13,7 @@ from pathlib import Path
 
 PACKAGES = ("streams", "processors", "topics")
 _USAGE = 2
+_INTERRUPTED = 130
 
 
 class ShadowedPackageError(ImportError):
@@ -46,15 +47,18 @@ def check_shadowing(home: Path | None = None) -> None:
 
 
 def main() -> object:
-    """Run the command line, and exit with status 2 when its packages are shadowed."""
+    """Run the command line, and exit with status 2 when its packages are shadowed, 130 when Ctrl-C came very early."""
     try:
         check_shadowing()
     except ShadowedPackageError as error:
         sys.stderr.write(f"turngate: {error}\n")
         sys.exit(_USAGE)
-    from streams.cli import main as run  # noqa: PLC0415 - not before the check
+    try:
+        from streams.cli import main as run  # noqa: PLC0415 - not before the check
 
-    return run()
+        return run()
+    except KeyboardInterrupt:  # Ctrl-C before a command could say what that means to it
+        sys.exit(_INTERRUPTED)
 
 
 def _location(name: str) -> Path | None:

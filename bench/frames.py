@@ -6,7 +6,7 @@ that puts a few tokens into a frame writes. `tenant`, `step` and `attempt` are l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.gate_texts import prose
@@ -19,12 +19,13 @@ _PROSE_CHARS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One record: its value and key as they are on the wire, its partition, and what it says."""
+    """One record: its value and key as they are on the wire, its partition among `partitions`, and what it says."""
 
     turn: TurnKey
     seq: int
     text: str
     value: bytes
+    partitions: int = PARTITIONS
 
     @property
     def key(self) -> bytes:
@@ -34,7 +35,7 @@ class Frame:
     @property
     def partition(self) -> int:
         """The record's partition."""
-        return self.turn.thread.partition(PARTITIONS)
+        return self.turn.thread.partition(self.partitions)
 
 
 def turns(count: int) -> list[TurnKey]:
@@ -48,20 +49,26 @@ def interleaved(count: int, frames: int, words: str | None = None) -> Iterator[F
     The last frame of each ends its turn. Each text ends in a space. `words` is what turns say, from different places on:
     by default prose that many patterns begin in and none matches.
     """
+    yield from of_turns(turns(count), frames, words)
+
+
+def of_turns(
+    keys: Sequence[TurnKey], frames: int, words: str | None = None, partitions: int = PARTITIONS
+) -> Iterator[Frame]:
+    """Yield what `interleaved` does, of these turns on so many partitions."""
     words = prose(_PROSE_CHARS) if words is None else words
-    place = dict.fromkeys(range(count), 0)
-    keys = turns(count)
+    place = dict.fromkeys(range(len(keys)), 0)
     for seq in range(frames):
         for number, turn in enumerate(keys):
             start = (place[number] + 7 * number) % (len(words) - FRAME_BYTES)
-            frame = frame_of(turn, seq, words[start:], last=seq == frames - 1)
+            frame = frame_of(turn, seq, words[start:], last=seq == frames - 1, partitions=partitions)
             place[number] += len(frame.text)
             yield frame
 
 
-def frame_of(turn: TurnKey, seq: int, words: str, *, last: bool = False) -> Frame:
+def frame_of(turn: TurnKey, seq: int, words: str, *, last: bool = False, partitions: int = PARTITIONS) -> Frame:
     """Return a frame of 89 bytes with as much of `words` as fits in; its last character is a space."""
     head = f'{{"v":1,"thread_id":"{turn.thread_id}","turn_id":"{turn.turn_id}","seq":{seq},"text":"'
     tail = '","finish_reason":"stop"}' if last else '"}'
     text = words[: FRAME_BYTES - len(head) - len(tail) - 1] + " "
-    return Frame(turn, seq, text, f"{head}{text}{tail}".encode())
+    return Frame(turn, seq, text, f"{head}{text}{tail}".encode(), partitions)

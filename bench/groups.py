@@ -18,6 +18,7 @@ MODULES = {
     "recovery": "bench.recovery",
     "housekeeping": "bench.housekeeping",
     "gateway": "bench.gateway",
+    "scale": "bench.scale",
 }
 NAMES = tuple(MODULES)
 #: What each is about, for headings.
@@ -30,6 +31,7 @@ ABOUTS = {
     "recovery": "a turn worker that takes up the open turns of one that was killed",
     "housekeeping": "what a finished turn costs a turn worker and its journal",
     "gateway": "how old a text is when a reader over HTTP has it",
+    "scale": "one more worker, more partitions, more open turns, other kinds of chains: what each changes",
 }
 
 

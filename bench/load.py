@@ -29,8 +29,10 @@ async def producing(bootstrap: str, **options: Any) -> AsyncIterator[AIOKafkaPro
 
 
 @asynccontextmanager
-async def reading(bootstrap: str, topic: str, fetch_wait_ms: int = _POLL_MS) -> AsyncIterator[AIOKafkaConsumer]:
-    """Yield a consumer of all partitions of `topic`, from their beginning.
+async def reading(
+    bootstrap: str, topic: str, fetch_wait_ms: int = _POLL_MS, partitions: int = PARTITIONS
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """Yield a consumer of all `partitions` of `topic`, from their beginning.
 
     `fetch_wait_ms` matters on the embedded broker, which does not wake a waiting fetch when a record comes.
     """
@@ -42,7 +44,7 @@ async def reading(bootstrap: str, topic: str, fetch_wait_ms: int = _POLL_MS) -> 
     )
     await consumer.start()
     try:
-        consumer.assign([TopicPartition(topic, number) for number in range(PARTITIONS)])
+        consumer.assign([TopicPartition(topic, number) for number in range(partitions)])
         await consumer.seek_to_beginning()
         yield consumer
     finally:

@@ -37,7 +37,8 @@ from streams.journal.writer import JournalWriter, Row
 from streams.roles.turns import policy
 from streams.settings import Settings, environment
 from streams.sources import Source
-from streams.turns.desk import Desk, DeskSettings
+from streams.turns.desk import Desk
+from streams.turns.desk_settings import DeskSettings
 from topics import codec, names
 from topics.admin import TopicAdmin
 from topics.connection import Connection

@@ -1,14 +1,17 @@
 """Puts measured figures into the docs: `python -m bench.render [bench.json]`, after `make bench`.
 
-The JSON is copied to `bench/results/figures.json`, and the part of `docs/benchmarks.md` between two marks is written anew
-from it. A test compares the two, so that a figure cannot be changed in one of them alone.
+Each page has its groups, the part between two marks that is written anew from their figures, and a JSON file beside the
+measurements with the same figures. A test compares the two, so that a figure cannot be changed in one of them alone. A page
+of whose groups the JSON has none stays as it is.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench import groups
@@ -19,8 +22,26 @@ from bench.tables import as_markdown
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "bench" / "results" / "figures.json"
+SCALING = ("scale",)
+#: The groups that `PAGE` shows.
+USUAL = tuple(name for name in groups.NAMES if name not in SCALING)
 BEGIN = "<!-- Written by `python -m bench.render`: change nothing from here on. -->"
 END = "<!-- Until here. -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A page, the file with its figures, and the groups that it shows."""
+
+    page: Path
+    results: Path
+    groups: tuple[str, ...]
+
+
+PLACES = (
+    Place(PAGE, RESULTS, USUAL),
+    Place(ROOT / "docs" / "scaling.md", ROOT / "bench" / "results" / "scaling.json", SCALING),
+)
 
 
 def rendered(report: Report) -> str:
@@ -37,17 +58,27 @@ def shown(page: str) -> str:
     """
     start, end = page.find(BEGIN), page.find(END)
     if start < 0 or end < start:
-        raise ValueError(f"{PAGE.name} has lost the marks between which figures stand: put back {BEGIN!r} and {END!r}")
+        raise ValueError(f"the page has lost the marks between which figures stand: put back {BEGIN!r} and {END!r}")
     return page[start : end + len(END)]
 
 
-def why_not(report: Report) -> str | None:
-    """Say why a report is nothing to show: a quick run, without peers, or some groups only; None where it is."""
+def part(report: Report, names: Collection[str]) -> Report:
+    """Return what a report says of some groups."""
+    return dataclasses.replace(
+        report,
+        figures=tuple(one for one in report.figures if one.group in names),
+        absent=tuple(one for one in report.absent if one.group in names),
+        seconds={name: took for name, took in report.seconds.items() if name in names},
+    )
+
+
+def why_not(report: Report, names: Sequence[str] = USUAL) -> str | None:
+    """Say why a report is nothing to show: a quick run, without peers, or not all of these groups; None where it is."""
     if "length" in report.settings:
         return "these are the figures of a quick run, which are noise"
     if "others" in report.settings:
         return "in these figures other projects were left out"
-    missing = [name for name in groups.NAMES if name not in report.groups()]
+    missing = [name for name in names if name not in report.groups()]
     return f"these figures lack {', '.join(missing)}" if missing else None
 
 
@@ -57,18 +88,21 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("json", type=Path, nargs="?", default=DEFAULT_JSON)
     parser.add_argument("--anyway", action="store_true", help="also those of a quick run, or of some groups only")
     asked = parser.parse_args(given)
-    text = asked.json.read_text(encoding="utf-8")
-    report = from_json(json.loads(text))
-    reason = why_not(report)
-    if reason is not None and not asked.anyway:
-        raise SystemExit(f"{asked.json}: {reason}. Run `make bench`, or give --anyway.")
-    page = PAGE.read_text(encoding="utf-8")
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(text, encoding="utf-8")
-    PAGE.write_text(page.replace(shown(page), rendered(report)), encoding="utf-8")
-    print(
-        f"{PAGE.relative_to(ROOT)} shows the figures of {report.measured_at}; commit it with {RESULTS.relative_to(ROOT)}"
-    )
+    report = from_json(json.loads(asked.json.read_text(encoding="utf-8")))
+    measured = [(place, part(report, place.groups)) for place in PLACES if set(place.groups) & set(report.groups())]
+    for place, of_it in measured:
+        reason = why_not(of_it, place.groups)
+        if reason is not None and not asked.anyway:
+            raise SystemExit(f"{asked.json}, for {place.page.name}: {reason}. Run `make bench`, or give --anyway.")
+    for place, of_it in measured:
+        page = place.page.read_text(encoding="utf-8")
+        place.results.parent.mkdir(exist_ok=True)
+        place.results.write_text(json.dumps(of_it.as_json(), indent=1) + "\n", encoding="utf-8")
+        place.page.write_text(page.replace(shown(page), rendered(of_it)), encoding="utf-8")
+        print(
+            f"{place.page.relative_to(ROOT)} shows the figures of {report.measured_at}; commit it with "
+            f"{place.results.relative_to(ROOT)}"
+        )
 
 
 if __name__ == "__main__":

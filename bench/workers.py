@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,13 @@ class Worker:
     process: Running
     client: TurnClient
     sealing: Sealing
+    settings: Settings
+
+    @contextmanager
+    def another(self) -> Iterator[Running]:
+        """Run one more worker, on the same topics and with the same settings."""
+        with running(module("turngate", "worker", "--role", "turns"), env=environment(self.settings)) as process:
+            yield process
 
     @property
     def frames(self) -> str:
@@ -60,16 +67,18 @@ class Worker:
 
 
 @asynccontextmanager
-async def worker(bootstrap: str, deps: str | None, **settings: Any) -> AsyncIterator[Worker]:
-    """Create topics, and run one turn worker with the chain `deps` (`module:attribute`) on them."""
+async def worker(
+    bootstrap: str, deps: str | None, *, partitions: int = PARTITIONS, **settings: Any
+) -> AsyncIterator[Worker]:
+    """Create topics of so many partitions, and run one turn worker with the chain `deps` (`module:attribute`) on them."""
     names = Names(f"bench-{uuid.uuid4().hex[:8]}.")
-    given = Settings(broker=bootstrap, prefix=names.prefix, deps=deps, log_level="error", **settings)
+    given = Settings(**{"log_level": "error"} | settings, broker=bootstrap, prefix=names.prefix, deps=deps)
     sealing = sealing_of(given)
     connection = Connection(bootstrap, sealing=sealing)
-    await TopicAdmin(connection, names).create(PARTITIONS)
+    await TopicAdmin(connection, names).create(partitions)
     with running(module("turngate", "worker", "--role", "turns"), env=environment(given)) as process:
         async with TurnClient(connection, names) as client:
-            yield Worker(bootstrap, names, process, client, sealing)
+            yield Worker(bootstrap, names, process, client, sealing, given)
 
 
 def ends(value: bytes) -> int:

@@ -37,7 +37,9 @@ def call_sync(processor: Processor, subject: object, context: object) -> CallRes
         if inspect.iscoroutine(value):
             value.close()
         # Declared as a plain function, it would never have been given its asyncio limit.
-        return Threw(MalformedVerdictError.__name__)
+        return threw(
+            processor, MalformedVerdictError("declared with `def`, it returned an awaitable: write `async def`")
+        )
     return Returned(value)
 
 

@@ -16,6 +16,7 @@ The chains of messages and replies, which the failure policy has a say in, are i
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,8 @@ from processors.outcomes import (
 from processors.plain import plain_messages, plain_prompt, plain_text
 from processors.spending import Spending
 from processors.verdicts import Allow, Deny, Pass, Reject, Replace
+
+_log = logging.getLogger(__name__)
 
 #: The longest reason that is kept, in code points: the journal and `decisions` are no place for an answer in disguise.
 MAX_REASON = 1_000
@@ -178,6 +181,7 @@ class Chain(ABC, Generic[M, R, O]):
         try:
             return self._judge(run, member, result.value, time_ms)
         except MalformedVerdictError as error:
+            _log.debug("processor %s failed: %s", member.name, error)
             return self._failed(run, member, type(error).__name__, time_ms)
 
     def _in_turn(self, run: R) -> tuple[M, ...]:  # noqa: ARG002 - some kinds choose by the run's agent

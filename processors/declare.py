@@ -220,6 +220,10 @@ def declaring(kind: Kind, name: str, version: str | None, **declared: Any) -> Ca
     Raises:
         DeclarationError: an argument, or later the function's signature, cannot be.
     """
+    if callable(name):
+        raise DeclarationError(
+            f'write @{decorator_of(kind)}(name="...") above {getattr(name, "__name__", "the function")}: a name is needed'
+        )
     # Checked before there is a function, so that the error points at the line of the decorator.
     facts = {fact: value for fact, value in declared.items() if fact != "open_scanner"}
     Declaration(kind=kind, name=name, version=version or "0", **facts)

@@ -26,12 +26,15 @@ OpenScanner: TypeAlias = Callable[[], Scanner]
 
 
 class ScannerChain:
-    """Scanners in a row, each reading what the one before it is certain of: a scanner itself."""
+    """Scanners in a row, each reading what the one before it is certain of: a scanner itself.
+
+    `stages` are the scanners, in order.
+    """
 
     def __init__(self, openers: Sequence[OpenScanner]) -> None:
-        self._stages = [open_scanner() for open_scanner in openers]
+        self.stages = [open_scanner() for open_scanner in openers]
         # Looked up once: they are called for every frame.
-        self._feeds = [stage.feed for stage in self._stages]
+        self._feeds = [stage.feed for stage in self.stages]
 
     def feed(self, delta: str) -> str:
         """Take in what the model wrote next; return what the whole chain is certain of and did not return before."""
@@ -44,7 +47,7 @@ class ScannerChain:
     def finish(self) -> str:
         """Return the rest of all stages, each one's passed through those behind it."""
         rest = ""
-        for position, stage in enumerate(self._stages):
+        for position, stage in enumerate(self.stages):
             text = stage.finish()
             for feed in self._feeds[position + 1 :]:
                 text = feed(text) if text else ""

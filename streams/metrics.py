@@ -14,8 +14,8 @@ from streams.models.guard import Outcome as CallOutcome
 from streams.models.guard import ProviderObserver
 from streams.tools.answers import Outcome as ToolOutcome
 from streams.tools.ports import ToolObserver
-from streams.turns.desk import Plan
 from streams.turns.observer import Observer
+from streams.turns.plan import Plan
 from topics.records import (
     BlockedFrame,
     Decision,

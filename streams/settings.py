@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,6 +18,7 @@ from pydantic_settings import SettingsError as UnreadableSettingError
 from streams import kafka_settings
 from streams.gateway.keys import KeySettings
 from streams.key_ring_settings import KeyRingSettings
+from streams.misspelt import nearest
 from streams.providers import NAME, ProviderSettings
 from topics.names import DEFAULT_PREFIX, TOPICS
 
@@ -135,6 +135,10 @@ class Settings(BaseSettings, KeyRingSettings, kafka_settings.KafkaSettings):
     )
     pause_wait_s: NonNegativeFloat = Field(
         default=2, description="how long a call waits where a provider asked for a pause; a longer one fails it at once"
+    )
+    journal_version: Annotated[int, Field(ge=2, le=3)] = Field(
+        default=3,
+        description="the newest version of the turns' journal that is written: older releases can read no newer",
     )
     session_timeout_s: PositiveFloat = Field(default=6, description="silence after which a worker is taken for dead")
     static_member: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] | None = Field(
@@ -332,17 +336,12 @@ def _refuse_unknown(variables: Mapping[str, str]) -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     for name in sorted(variables):
         if name.startswith(PREFIX) and name.upper() not in known:
-            raise SettingsError(f"unknown setting {name}{_nearest(name, known)}")
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f", did you mean {near[0]}?" if near else ": take it away, then `turngate settings` lists those there are"
+            raise SettingsError(f"unknown setting {name}{nearest(name, known, PREFIX)}")
 
 
 def _fault(place: tuple[int | str, ...], kind: str, message: str) -> str:
     name, *inside = (str(step) for step in place)
     if kind == "extra_forbidden" and not inside:
-        return f"unknown setting {name} in {FILE}{_nearest(name, Settings.model_fields)}"
+        return f"unknown setting {name} in {FILE}{nearest(name, Settings.model_fields)}"
     where = f" at {'.'.join(inside)}" if inside else ""
     return f"{PREFIX}{name.upper()}{where}: {message}"

@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 class Source:
     """One record read from `topic`, as it was on the wire. Calling `ack` lets its offset be committed.
 
-        `written_at` is the record's timestamp in epoch seconds, None where it has none; `headers` are its headers. Nobody
-    changes one; it is not frozen because that makes each three times as dear, and there is one for every record.
+    `written_at` is the record's timestamp in epoch seconds, None where it has none; `headers` are those that say its trace.
+    Nobody changes one; it is not frozen because that makes each three times as dear, and there is one for every record.
     """
 
     topic: Topic

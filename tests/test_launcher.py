@@ -51,3 +51,18 @@ def test_a_missing_package_is_said_to_be_missing(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(turngate, "PACKAGES", ("no_such_package_of_ours",))
     with pytest.raises(turngate.ShadowedPackageError, match="Install turngate again"):
         turngate.check_shadowing(tmp_path)
+
+
+def test_ctrl_c_before_a_command_runs_shows_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python takes a while to start: whoever changes their mind meanwhile is not shown our modules."""
+
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("streams.cli.main", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        turngate.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == ""

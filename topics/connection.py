@@ -106,8 +106,10 @@ class Connection:
             yield producer
 
     @asynccontextmanager
-    async def consumer(self, **options: Any) -> AsyncIterator[AIOKafkaConsumer]:
-        """Yield a started consumer without a group, assigned to nothing yet; `options` are aiokafka's.
+    async def consumer(self, *, group: str | None = None, **options: Any) -> AsyncIterator[AIOKafkaConsumer]:
+        """Yield a started consumer that is in no group, assigned to nothing yet; `options` are aiokafka's.
+
+        With a `group` it can tell what that group has committed; it does not join, as long as it is assigned its partitions.
 
         A record that cannot be read has an `Unreadable` value, and those after it come all the same. One that is sealed
         with a key that is not here raises `SealedRecordError` where records are asked for.
@@ -119,7 +121,7 @@ class Connection:
         """
         consumer = AIOKafkaConsumer(
             **self.arguments(),
-            group_id=None,
+            group_id=group,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             fetch_max_wait_ms=FETCH_WAIT_MS,

@@ -11,7 +11,10 @@ from typing import Annotated, NamedTuple
 from aiokafka.partitioner import murmur2
 from pydantic import StringConstraints
 
-#: An identifier on the wire: 1 to 200 characters, no slash (it separates the parts of a key) and no control characters.
+#: How an identifier has to be, in words.
+ID_RULE = "1 to 200 characters, no slash and no control characters"
+
+#: An identifier on the wire, as `ID_RULE` says it; the slash separates the parts of a key.
 Id = Annotated[str, StringConstraints(pattern=r"^[^/\x00-\x1f\x7f]+$", min_length=1, max_length=200)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
@@ -13,9 +13,14 @@ _POLL_MS = 200
 
 
 async def to_the_end(
-    connection: Connection, consumer: AIOKafkaConsumer, places: Sequence[TopicPartition]
+    connection: Connection,
+    consumer: AIOKafkaConsumer,
+    places: Sequence[TopicPartition],
+    starts: Mapping[TopicPartition, int] | None = None,
 ) -> AsyncIterator[ConsumerRecord]:
     """Assign `places` to the consumer, one of `connection`'s, and yield every record that is there now.
+
+    Of a place in `starts` only those from that offset on.
 
     The end that the broker tells is only where to stop waiting: the embedded one tells it too low, so whatever still comes
     after it is taken too.
@@ -26,6 +31,8 @@ async def to_the_end(
     consumer.assign(places)
     ends = await consumer.end_offsets(places)
     await consumer.seek_to_beginning()
+    for place, offset in (starts or {}).items():
+        consumer.seek(place, offset)
     deadline = asyncio.get_running_loop().time() + connection.limit_s
     while True:
         batches = await consumer.getmany(timeout_ms=_POLL_MS)

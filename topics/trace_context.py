@@ -18,6 +18,10 @@ _STATE = re.compile(r"[\x20-\x7e]{1,512}")
 #: No `traceparent` of a version to come is worth reading that is longer.
 _LONGEST_PARENT: Final = 200
 _SAMPLED: Final = 0x01
+_NAMES: Final = (TRACEPARENT, TRACESTATE)
+#: Longer than what is understood of either, and one more than there are: then one of them is there twice.
+_LONGEST_HEADER: Final = 600
+_ENOUGH_HEADERS: Final = len(_NAMES) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +66,22 @@ def context_in(headers: Iterable[tuple[Any, Any]] | None) -> TraceContext | None
     """Return the trace context in a record's headers, None if there is none that can be understood."""
     said: dict[str, str] = {}
     for name, value in headers or ():
-        if name in (TRACEPARENT, TRACESTATE) and isinstance(value, bytes):
+        if name in _NAMES and isinstance(value, bytes):
             if name in said:
                 return None  # two of them contradict each other
             said[name] = value.decode("latin-1").strip()
     if TRACEPARENT not in said:
         return None
     return TraceContext.parse(f"{said[TRACEPARENT]} {said.get(TRACESTATE, '')}".strip())
+
+
+def kept_of(headers: Iterable[tuple[Any, Any]]) -> Headers:
+    """Return of a record's headers no more than `context_in` needs to say the same.
+
+    Records wait in memory, where what they take is counted by their values; headers may be as long as these, and thousands.
+    """
+    said = [(name, value[:_LONGEST_HEADER]) for name, value in headers if name in _NAMES and isinstance(value, bytes)]
+    return tuple(said[:_ENOUGH_HEADERS])
 
 
 def headers_in(carrier: Mapping[str, str]) -> Headers:

@@ -11,6 +11,7 @@ It knows what is open and that something matched, not what: then the engine is a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -29,6 +30,12 @@ _MOST_GROUPS = 64
 _MOST_STEPS = 50_000
 #: Stands for the end of a match among the positions that may follow.
 _MATCHED = -1
+_ALONE = frozenset({_MATCHED})
+_FIRST_ALONE = (0,)
+#: What longer pieces are read by.
+_WORDS = re.compile(r"\S{1,16}\s?|\s")
+#: The characters of which the classes are looked up beforehand.
+_USUAL = "".join(map(chr, range(128)))
 
 
 class Step(NamedTuple):
@@ -70,6 +77,8 @@ class Configuration:
     matched: bool
     steps: dict[str, Step] = field(default_factory=dict)
     moves: dict[str, Move] = field(default_factory=dict)
+    #: The steps again, by the classes of the one character that they read: most characters are in the same ones.
+    alike: dict[frozenset[int], Step] = field(default_factory=dict)
 
 
 def move_of(step: Step, piece: str) -> Move | None:
@@ -113,20 +122,27 @@ class Automaton:
         #: Whether what matched may be certain though all from there on is open.
         self.lazy = any(tree.is_lazy(parsed.body) for parsed in patterns)
         self._ways = [way for parsed in patterns for way in self._built(parsed)]
-        self._kinds: dict[str, frozenset[int]] = {}
+        self._kinds = self._kinds_of_usual()
+        self._begins: dict[frozenset[int] | None, frozenset[int]] = {}
+        self._followed: dict[tuple[frozenset[int], frozenset[int]], frozenset[int]] = {}
         self._known: dict[tuple[tuple[frozenset[int], ...], frozenset[int], bool], Configuration] = {}
         self.remembered = 0
 
     def outset(self, before: str) -> Configuration:
         """Return the configuration behind the text `before`, of which nothing is open; empty at a text's beginning."""
-        return self._configuration((), self._begin(before[-1:]), matched=False)
+        return self._configuration((), self._begin(self._kinds_of(before[-1]) if before else None), matched=False)
 
     def read(self, configuration: Configuration, piece: str) -> Step | None:
         """Return where `piece` leads; None if it leads to too many places."""
         step = configuration.steps.get(piece)
         if step is not None:
             return step
-        step = self._step(configuration, piece) if len(piece) == 1 else self.read_once(configuration, piece)
+        if len(piece) == 1:
+            step = self._step(configuration, piece)
+        else:
+            words = _WORDS.findall(piece)
+            # Words come again where what is made of several of them does not.
+            step = self._through(configuration, piece if len(words) == 1 else words)
         if step is None or len(step.starts) > _MOST_GROUPS:
             return None
         self._remember(configuration, piece, step)
@@ -134,43 +150,65 @@ class Automaton:
 
     def read_once(self, configuration: Configuration, text: str) -> Step | None:
         """Do the same for a text that is not likely to come again: it is read, and not remembered, as a whole."""
+        return self._through(configuration, _WORDS.findall(text))
+
+    def _through(self, configuration: Configuration, pieces: Iterable[str]) -> Step | None:
+        """Return where `pieces` lead, one after the other."""
         starts: Sequence[int] = range(len(configuration.groups))
-        for place, char in enumerate(text):
-            step = self.read(configuration, char)
+        place = 0
+        for piece in pieces:
+            step = configuration.steps.get(piece) or self.read(configuration, piece)
             if step is None:
                 return None
-            starts = [starts[start] if start >= 0 else start - place for start in step.starts]
-            configuration = step.to
-        return Step(configuration, tuple(starts))
+            configuration, begun = step
+            # With no group left, or the first one alone, as after most characters, there is nothing to be worked out.
+            if begun and begun != _FIRST_ALONE:
+                starts = [starts[start] if start >= 0 else start - place for start in begun]
+            place += len(piece)
+        return Step(configuration, tuple(starts[: len(configuration.groups)]))
 
     def _remember(self, configuration: Configuration, piece: str, step: Step) -> None:
         if self.remembered >= _MOST_STEPS:
             for known in list(self._known.values()):
                 known.steps.clear()
                 known.moves.clear()
+                known.alike.clear()
             self._known.clear()
-            self._kinds.clear()
+            self._kinds = self._kinds_of_usual()
+            self._begins.clear()
+            self._followed.clear()
             self.remembered = 0
         configuration.steps[piece] = step
         self.remembered += 1
 
     def _step(self, before: Configuration, char: str) -> Step:
         kinds = self._kinds_of(char)
+        step = before.alike.get(kinds)
+        if step is not None:
+            return step
         groups: list[frozenset[int]] = []
         starts: list[int] = []
         matched = before.matched
         for number, group in enumerate((*before.groups, before.begin)):
-            following: set[int] = set()
-            for position in group:
-                if self._class_of[position] in kinds:
-                    following |= self._follow[position]
+            following = self._following(group, kinds)
             if _MATCHED in following:
                 matched = True
-                following.discard(_MATCHED)
+                following -= _ALONE
             if following and not any(following <= earlier for earlier in groups):
-                groups.append(frozenset(following))
+                groups.append(following)
                 starts.append(number if number < len(before.groups) else -1)
-        return Step(self._configuration(tuple(groups), self._begin(char), matched=matched), tuple(starts))
+        step = Step(self._configuration(tuple(groups), self._begin(kinds), matched=matched), tuple(starts))
+        before.alike[kinds] = step
+        return step
+
+    def _following(self, group: frozenset[int], kinds: frozenset[int]) -> frozenset[int]:
+        """Return what follows those positions of `group` that take a character of these classes."""
+        key = group, kinds
+        following = self._followed.get(key)
+        if following is None:
+            taken = (self._follow[position] for position in group if self._class_of[position] in kinds)
+            following = self._followed[key] = frozenset().union(*taken)
+        return following
 
     def _configuration(
         self, groups: tuple[frozenset[int], ...], begin: frozenset[int], *, matched: bool
@@ -180,10 +218,24 @@ class Automaton:
             self._known[key] = Configuration(*key)
         return self._known[key]
 
-    def _begin(self, before: str) -> frozenset[int]:
-        kinds = self._kinds_of(before) if before else frozenset()
-        ways = (way for way in self._ways if way.behind in kinds or (way.outset if not before else way.behind is None))
-        return frozenset().union(*(way.first for way in ways))
+    def _begin(self, before: frozenset[int] | None) -> frozenset[int]:
+        """Return what a match may begin with behind a character of the classes `before`; None: where the text begins."""
+        begin = self._begins.get(before)
+        if begin is None:
+            outset, kinds = before is None, before or frozenset()
+            ways = (way for way in self._ways if way.behind in kinds or (way.outset if outset else way.behind is None))
+            begin = self._begins[before] = frozenset().union(*(way.first for way in ways))
+        return begin
+
+    def _kinds_of_usual(self) -> dict[str, frozenset[int]]:
+        """Return the classes of each ASCII character, found by one search for each class."""
+        usual = Encoded(_USUAL)
+        kinds: dict[str, set[int]] = {char: set() for char in _USUAL}
+        for kind, engine in enumerate(self._engines):
+            for char in engine.all_in(usual):
+                kinds[char].add(kind)
+        shared: dict[frozenset[int], frozenset[int]] = {}
+        return {char: shared.setdefault(found, found) for char, found in ((c, frozenset(k)) for c, k in kinds.items())}
 
     def _kinds_of(self, char: str) -> frozenset[int]:
         """Return the classes that `char` is in, as the engine reads them."""
@@ -274,7 +326,7 @@ class Automaton:
     def _kind(self, spelling: str) -> int:
         if spelling not in self._classes:
             self._classes[spelling] = len(self._engines)
-            self._engines.append(Engine(rf"\A(?:{spelling})\z"))
+            self._engines.append(Engine(spelling))
         return self._classes[spelling]
 
 

@@ -89,6 +89,10 @@ class Engine:
         start, end = match.span()
         return start, end
 
+    def all_in(self, encoded: Encoded) -> list[str]:
+        """Return what all matches are, from left to right, none over another."""
+        return [found.decode() for found in self._compiled.findall(encoded.data)]
+
     def find_cut(self, encoded: Encoded, offset: int = 0) -> tuple[int, bool] | None:
         """Return where the first match at `offset` or later begins, and whether it was cut by the end of the text.
 

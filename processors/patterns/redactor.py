@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from processors.contracts import Answer
 from processors.declare import Incremental
 from processors.patterns.arguments import redact_arguments
 from processors.patterns.automaton import Automaton, TooManyPositionsError
+from processors.patterns.examples import example
 from processors.patterns.fingerprint import fingerprint
 from processors.patterns.folding import Folded, Unmasked, fold
 from processors.patterns.following import Following
@@ -87,17 +89,21 @@ class Rules:
     @cached_property
     def automaton(self) -> Automaton | None:
         """What the finders watch for as one automaton, if each of them says it and it is not too long."""
-        patterns: list[Parsed] = []
-        for finder in self._finders:
-            # A class made of `Pattern` may find something else.
-            watched = finder.parsed if type(finder) is Pattern else getattr(finder, "watched", None)
-            if not isinstance(watched, Parsed):
-                return None
-            patterns.append(watched)
+        watched = [_watched(finder) for finder in self._finders]
+        patterns = [one for one in watched if one is not None]
+        if len(patterns) < len(watched):
+            return None
         try:
             return Automaton(patterns)
         except TooManyPositionsError:
             return None
+
+    def examples(self, rng: random.Random) -> Iterator[str]:
+        """Yield for each finder that says what it watches for a text of that kind."""
+        for finder in self._finders:
+            watched = _watched(finder)
+            if watched is not None:
+                yield example(watched.body, rng)
 
     def passes(self, text: str) -> bool:
         """Return whether nothing that is found begins in `text`, whatever stands before and behind it."""
@@ -109,6 +115,12 @@ class Rules:
             return Found(one.start, one.end, Folded(found), self._rules[one.finder])
         number, as_written = divmod(one.finder, 2)
         return Found(one.start, one.end, Folded(found) if as_written else fold(found), self._rules[number])
+
+
+def _watched(finder: Finder) -> Parsed | None:
+    # A class made of `Pattern` may find something else.
+    watched = finder.parsed if type(finder) is Pattern else getattr(finder, "watched", None)
+    return watched if isinstance(watched, Parsed) else None
 
 
 class Placeholders:
@@ -144,6 +156,10 @@ class RedactingScanner(Following):
     def finish(self) -> str:
         """Return the rest."""
         return self._read(ended=True)
+
+    def examples(self, rng: random.Random) -> Iterator[str]:
+        """Yield texts of the kinds that this looks for."""
+        return self._rules.examples(rng)
 
     def _feed(self, delta: str) -> str:
         if self._rules.automaton is not None:

@@ -150,17 +150,17 @@ class EmbeddedBroker:
                         return
                     if answer is not None or not self.running:
                         raise EmbeddedBrokerStartError(
-                            f"The embedded broker could not take {self.bootstrap}; is the port another process's? "
-                            f"{self._where_to_look()}"
+                            f"The embedded broker could not take {self.bootstrap}: if another process has the port, stop "
+                            f"it, or give another port or none.{self._where_to_look()}"
                         )
                     await asyncio.sleep(POLL_S)
         except TimeoutError as error:
             raise EmbeddedBrokerStartError(
-                f"The embedded broker did not answer on {self.bootstrap} within {START_LIMIT_S:g} s. "
-                f"{self._where_to_look()}"
+                f"The embedded broker did not answer on {self.bootstrap} within {START_LIMIT_S:g} s: is the machine busy? "
+                f"Try again.{self._where_to_look()}"
             ) from error
 
     def _where_to_look(self) -> str:
         if self._log is not None:
-            return f"Its output is in {self._log}."
-        return "Give it a log file to see what it printed."
+            return f" Its output is in {self._log}."
+        return ""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import io
+import logging
 import os
 import signal
 import socket
@@ -235,6 +236,8 @@ def _serve(link: Link) -> None:
     boot = link.receive()
     if not isinstance(boot, Boot):
         return
+    if boot.debug:
+        _log_failures()
     try:
         deps, catalogue = load(boot.spec, boot.sources, paths=boot.paths)
     except DepsError as error:
@@ -243,6 +246,13 @@ def _serve(link: Link) -> None:
     host = Host(link, deps, catalogue, boot.policy)
     link.send(Ready(deps.manifest, catalogue.listed))
     host.serve()
+
+
+def _log_failures() -> None:
+    """Log to stderr what processors and tools throw: the owner is told of their class alone."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    for name in ("processors", "streams.tools"):
+        logging.getLogger(name).setLevel(logging.DEBUG)
 
 
 def _outlive_nobody(owner: int) -> None:

@@ -5,6 +5,7 @@ The children themselves, and which of them runs what, are in `streams/chains/poo
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from streams.chains.installing import FLOOR, InstalledChains, Installing
 from streams.chains.pool import Pool
 from streams.chains.ports import ChainRunner
 from streams.chains.wire import Boot
+
+_log = logging.getLogger(__name__)
 
 
 class ProcessChainRunner(ChainCalls):
@@ -66,7 +69,13 @@ class ProcessChainRunner(ChainCalls):
         self._available: tuple[str, ...] = ()
         self._installing = Installing(boot_timeout_s)
         self._pool = Pool(
-            Boot(spec, tuple(str(path) for path in paths), self._policy, tuple(sources)),
+            Boot(
+                spec,
+                tuple(str(path) for path in paths),
+                self._policy,
+                tuple(sources),
+                debug=_log.isEnabledFor(logging.DEBUG),
+            ),
             self._installing,
             workers=workers,
             max_shared=max_shared,

@@ -25,12 +25,16 @@ _PICKLE_PROTOCOL = 5
 
 @dataclass(frozen=True)
 class Boot:
-    """To the child, first of all: load the `Deps` at `spec` and the code at `sources`, looking in `paths` too."""
+    """To the child, first of all: load the `Deps` at `spec` and the code at `sources`, looking in `paths` too.
+
+    With `debug` it says on stderr what processors and tools throw, which may quote what somebody said.
+    """
 
     spec: str | None
     paths: tuple[str, ...]
     policy: FailurePolicy
     sources: tuple[str, ...] = ()
+    debug: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from streams.ports import Fatal
 from streams.sources import Source
 from topics import codec, names
 from topics.names import Topic
+from topics.trace_context import Headers, kept_of
 
 _FULL_POLL_S = 0.02
 
@@ -92,11 +93,15 @@ def _sources(topic: Topic, batch: Any, ack: Callable[[], object]) -> list[Source
     """Return the records of a batch (`transport.Batch`); acknowledging the last of them acknowledges all."""
     partition = batch.partition
     sources = [
-        Source(topic, partition, one.offset, one.value, _not_yet, _seconds(one.timestamp), one.headers)
+        Source(topic, partition, one.offset, one.value, _not_yet, _seconds(one.timestamp), _headers(one.headers))
         for one in batch.records
     ]
     sources[-1].ack = ack
     return sources
+
+
+def _headers(headers: Sequence[Any]) -> Headers:
+    return kept_of(headers) if headers else ()
 
 
 def _seconds(timestamp: int) -> float | None:

@@ -2,7 +2,10 @@
 
 Entries are facts, already decided: the turn's state is their fold (`machine.evolve`), and what is published because of
 one is a function of that state and the entry (`effects.effects_of`). The fields of `Llm` have short aliases because a
-streamed answer writes one such entry per batch of frames. Whoever changes a shape raises `records.JOURNAL_VERSION`.
+streamed answer writes one such entry per batch of frames.
+
+Whoever changes a shape raises `records.JOURNAL_VERSION`, and has what is new written only where the operator lets the
+journal be of that version (`DeskSettings.journal_version`): until then the release before must be able to read it.
 """
 
 from __future__ import annotations
@@ -15,6 +18,10 @@ from processors.outcomes import Report
 from topics.content import Part, Prompt, ToolCall, ToolDefinition, Usage
 from topics.records import ErrorName, ModelFrame, Phase, ToolCallDelta, TurnRequest
 from topics.trusted import made
+
+#: The journal versions that first knew a release spelt as moves, and the trace that a request came with.
+MOVES_SINCE = 3
+TRACE_SINCE = 3
 
 
 class Entry(BaseModel):
@@ -65,7 +72,7 @@ class Accepted(Entry):
     """
 
     name = "accepted"
-    fields_since: ClassVar[dict[str, int]] = {"trace": 3}
+    fields_since: ClassVar[dict[str, int]] = {"trace": TRACE_SINCE}
     request: TurnRequest
     partition: int
     order: int
@@ -221,7 +228,9 @@ class Llm(StepEntry):
         """The oldest journal version that can express this entry."""
         failed = self.failed
         later = failed is not None and (failed.retry_at is not None or failed.fallback is not None)
-        return 2 if later or self.calls or self.moves or self.spends else self.since
+        if self.moves:
+            return MOVES_SINCE
+        return 2 if later or self.calls or self.spends else self.since
 
 
 #: What an entry says of frames that brought text and nothing else, and what it says of all else.
@@ -267,7 +276,7 @@ class OutputProcessed(StepEntry):
     """
 
     name = "process:output"
-    fields_since: ClassVar[dict[str, int]] = {"calls": 2, "moves": 2}
+    fields_since: ClassVar[dict[str, int]] = {"calls": 2, "moves": MOVES_SINCE}
     tail: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     refusal: str = ""

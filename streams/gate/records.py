@@ -6,7 +6,17 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from streams.gate.entries import SHAPES, Accepted, AnyEntry, Llm, Move, OutputProcessed, Started, brings_text_alone
+from streams.gate.entries import (
+    MOVES_SINCE,
+    SHAPES,
+    Accepted,
+    AnyEntry,
+    Llm,
+    Move,
+    OutputProcessed,
+    Started,
+    brings_text_alone,
+)
 from topics import codec
 from topics.errors import WireError
 from topics.trusted import like
@@ -95,7 +105,7 @@ def _text_record(at: float, confirmed: int, entry: Llm, moves: tuple[Move, ...])
         fields["m"] = moves
     elif said["release"]:
         fields["r"] = said["release"]
-    version = 2 if moves else Llm.since
+    version = MOVES_SINCE if moves else Llm.since
     return codec.dump({"v": version, "k": f"{Llm.name}:{said['step']}", "at": at, "c": confirmed, "d": fields})
 
 

@@ -103,6 +103,8 @@ async def _http_error(_: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     words = HTTPStatus(error.status_code).phrase
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        words = "there is nothing at this path: the API is below /v1, where an OpenAI client's base_url ends; see /docs"
     return JSONResponse(error_body(words, "invalid_request_error"), error.status_code, headers=error.headers)
 
 

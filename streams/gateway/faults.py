@@ -13,8 +13,17 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from streams.gateway.limits import TooManyError
+from topics.ids import ID_RULE
 
 _MAX_FAULTS_NAMED = 5
+_IDS = (("tenant",), ("thread_id",), ("turn_id",))
+_NO_OBJECT = ("model_attributes_type", "model_type", "dict_type", "missing")
+#: What the names of pydantic's faults mean to whoever has not heard them.
+_ADVICE = {
+    "extra_forbidden": "there is no such field",
+    "json_invalid": "this is not JSON",
+    "literal_error": "none of the values that can stand here: /docs lists them",
+}
 
 
 class ErrorBody(BaseModel):
@@ -85,13 +94,23 @@ def invalid(error: ValidationError, status: int = HTTPStatus.UNPROCESSABLE_ENTIT
 
 def from_faults(faults: Any, status: int = HTTPStatus.UNPROCESSABLE_ENTITY) -> GatewayError:
     """Return the same of pydantic's list of faults."""
-    places = [(_place(fault["loc"]), fault["type"]) for fault in faults]
+    places = [(_place(fault["loc"]) or "the body", _kind(fault)) for fault in faults]
     named = "; ".join(f"{place}: {kind}" for place, kind in places[:_MAX_FAULTS_NAMED])
     more = f" (and {len(places) - _MAX_FAULTS_NAMED} more)" if len(places) > _MAX_FAULTS_NAMED else ""
-    param = places[0][0] if places else None
+    param = _place(faults[0]["loc"]) or None if faults else None
     return GatewayError(
         status, f"correct these fields and send it again: {named}{more}", param=param, code="invalid_field"
     )
+
+
+def _kind(fault: Any) -> str:
+    """Return the kind of a fault, and how it should be where the kind alone does not say it."""
+    if tuple(fault["loc"]) in {(), ("body",)} and fault["type"] in _NO_OBJECT:
+        return f"{fault['type']} (a JSON object is wanted here, with the header Content-Type: application/json)"
+    advice = (
+        ID_RULE if fault["loc"][-1:] in _IDS and fault["type"].startswith("string_") else _ADVICE.get(fault["type"])
+    )
+    return f"{fault['type']} ({advice})" if advice else str(fault["type"])
 
 
 def _place(loc: tuple[int | str, ...]) -> str:

@@ -1,9 +1,12 @@
-"""What every worker looks at before it begins: the pipeline's topics, and whether it has the keys to what is on them."""
+"""What every worker begins with: a look at the pipeline's topics and the keys to what is on them, then its Faust app."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from streams.faust_shell.base import AppSettings, JournalApp
+from streams.faust_shell.kafka import takes_idempotent_producers
+from streams.settings import Settings
 from topics import names
 from topics.admin import TopicAdmin
 from topics.connection import Connection
@@ -30,3 +33,18 @@ async def usable_partitions(connection: Connection, topic_names: Names, role: Jo
     read = [topic_names.journal(role), *(topic_names.topic(topic) for topic in _SOURCES[role])]
     await require_keys(connection, read, partitions)
     return partitions
+
+
+async def journal_app(
+    settings: Settings, connection: Connection, topic_names: Names, partitions: int, role: JournalRole
+) -> JournalApp:
+    """Return the app of a worker of `role`, not started yet.
+
+    Raises:
+        BrokerUnreachableError: nobody answers.
+    """
+    idempotent = await takes_idempotent_producers(connection)
+    known_as = settings.static_member
+    return JournalApp(
+        AppSettings(connection, topic_names, partitions, role, settings.session_timeout_s, idempotent, known_as)
+    )

@@ -7,11 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streams.broker_access import connection_of
-from streams.deployments.deployer import Running
-from streams.deployments.reporter import Reporter
-from streams.faust_shell.base import AppSettings, JournalApp
-from streams.faust_shell.feeding import feed
-from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.metrics import ModelMetrics
 from streams.models.adapter import ModelAdapter
 from streams.models.asked import AskedProviders
@@ -19,8 +14,9 @@ from streams.models.guard import GuardSettings, ProviderGuard, ProviderObserver
 from streams.models.guarded import GuardedAdapter
 from streams.models.openai import OpenAISettings
 from streams.models.routing import Provider, Router, router_of
-from streams.process import die, run_until_stopped, unique, worker_name
-from streams.roles.beginning import usable_partitions
+from streams.process import die, unique, worker_name
+from streams.roles.beginning import journal_app, usable_partitions
+from streams.roles.runners import serve
 from streams.runner.loop import Ports
 from streams.runner.models import ModelRunner
 from streams.settings import Settings, provider_key
@@ -56,18 +52,7 @@ async def _run(settings: Settings, bootstrap: str, spans: Spans | None) -> None:
     try:
         status = serve_status(settings.metrics_port, metrics)
         partitions = await usable_partitions(connection, topic_names, "models")
-        idempotent = await takes_idempotent_producers(connection)
-        app = JournalApp(
-            AppSettings(
-                connection,
-                topic_names,
-                partitions,
-                "models",
-                settings.session_timeout_s,
-                idempotent,
-                settings.static_member,
-            )
-        )
+        app = await journal_app(settings, connection, topic_names, partitions, "models")
         tracer = ModelCallTracing(spans, time.time, router.asked) if spans is not None else None
         runner = ModelRunner(
             router.adapter_for,
@@ -79,14 +64,15 @@ async def _run(settings: Settings, bootstrap: str, spans: Spans | None) -> None:
             replays=app.journal.take_replays,
             unique=unique,
         )
-        app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.PROMPTS, urgent=[names.CANCELS, names.ERASURES], observer=metrics)
-        metrics.count_void(lambda: runner.partitions.void)
-        status.ready_when(app.unready)
-        reporter = Reporter(connection, topic_names, worker_name(), "models", time.time)
-        reporter.changed(Running())
-        async with reporter.reporting():
-            await run_until_stopped(app, runner.partitions.lose)
+        await serve(
+            app,
+            runner,
+            "models",
+            requests=names.PROMPTS,
+            topic_names=topic_names,
+            metrics=metrics,
+            status=status,
+        )
     finally:
         await router.close()
 

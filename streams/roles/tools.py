@@ -6,14 +6,10 @@ import time
 from pathlib import Path
 
 from streams.broker_access import connection_of
-from streams.deployments.deployer import Running
-from streams.deployments.reporter import Reporter
-from streams.faust_shell.base import AppSettings, JournalApp
-from streams.faust_shell.feeding import feed
-from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.metrics import ToolMetrics
-from streams.process import die, run_until_stopped, unique, worker_name
-from streams.roles.beginning import usable_partitions
+from streams.process import die, unique, worker_name
+from streams.roles.beginning import journal_app, usable_partitions
+from streams.roles.runners import serve
 from streams.runner.loop import Ports
 from streams.runner.tools import ToolRunner
 from streams.runner.worker import RunnerSettings
@@ -61,10 +57,7 @@ async def _run(settings: Settings, deps: str, bootstrap: str, spans: Spans | Non
         partitions = await usable_partitions(connection, topic_names, "tools")
         metrics = ToolMetrics()
         status = serve_status(settings.metrics_port, metrics)
-        idempotent = await takes_idempotent_producers(connection)
-        app = JournalApp(
-            AppSettings(connection, topic_names, partitions, "tools", settings.session_timeout_s, idempotent)
-        )
+        app = await journal_app(settings, connection, topic_names, partitions, "tools")
         tracer = ToolCallTracing(spans, time.time, tools.tools) if spans is not None else None
         runner = ToolRunner(
             tools,
@@ -76,13 +69,14 @@ async def _run(settings: Settings, deps: str, bootstrap: str, spans: Spans | Non
             replays=app.journal.take_replays,
             unique=unique,
         )
-        app.belong_to(runner.partitions, die)
-        feed(app, runner, die, patient=names.TOOL_CALLS, urgent=[names.CANCELS, names.ERASURES], observer=metrics)
-        metrics.count_void(lambda: runner.partitions.void)
-        status.ready_when(app.unready)
-        reporter = Reporter(connection, topic_names, worker_name(), "tools", time.time)
-        reporter.changed(Running())
-        async with reporter.reporting():
-            await run_until_stopped(app, runner.partitions.lose)
+        await serve(
+            app,
+            runner,
+            "tools",
+            requests=names.TOOL_CALLS,
+            topic_names=topic_names,
+            metrics=metrics,
+            status=status,
+        )
     finally:
         await tools.stop()

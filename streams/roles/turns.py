@@ -20,22 +20,21 @@ from streams.chains import ChainRunner, InlineChainRunner, ProcessChainRunner
 from streams.deployments.deployer import Deployer, Running
 from streams.deployments.reporter import Reporter
 from streams.deployments.shadow import Shadow
-from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.deployments_tail import DeploymentsTail
 from streams.faust_shell.feeding import feed
-from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.faust_shell.usage_tail import UsageTail
 from streams.gate.policy import Policy
 from streams.metrics import Metrics
 from streams.policies import with_chains
 from streams.process import die, run_until_stopped, unique, worker_name
-from streams.roles.beginning import usable_partitions
+from streams.roles.beginning import journal_app, usable_partitions
+from streams.roles.warming import warm_up
 from streams.settings import Settings
 from streams.status import Status, serve_status
 from streams.tracing.start import tracing
 from streams.tracing.turns import TurnTracing
 from streams.turns.chain_table import ChainTable, TurnChains
-from streams.turns.desk import DeskSettings
+from streams.turns.desk_settings import DeskSettings
 from streams.turns.loop import Ports
 from streams.turns.meter import UsageMeter
 from streams.turns.threads import ThreadSettings
@@ -103,24 +102,14 @@ async def _work(settings: Settings, deployer: Deployer, around: Surroundings) ->
     partitions, metrics = around.partitions, around.metrics
     counted_s = recent_turns_s(deployer.table)
     meter = usage_meter(manifest, counted_s, settings.retention_s.get(names.USAGE.name, names.USAGE.retention_s))
-    idempotent = await takes_idempotent_producers(connection)
-    app = JournalApp(
-        AppSettings(
-            connection,
-            topic_names,
-            partitions,
-            "turns",
-            settings.session_timeout_s,
-            idempotent,
-            settings.static_member,
-        )
-    )
+    app = await journal_app(settings, connection, topic_names, partitions, "turns")
     desk = DeskSettings(
         partitions=partitions,
         on_busy=settings.on_busy,
         max_thread_turns=settings.max_thread_turns,
         idempotency_window_s=settings.idempotency_window_s,
         traced=around.tracer is not None,
+        journal_version=settings.journal_version,
         threads=ThreadSettings(
             window=manifest.history or (None if manifest.own_history else HISTORY),
             windows={agent.name: agent.history for agent in manifest.agents if agent.history is not None},
@@ -180,6 +169,7 @@ async def deployed(
     async with tail.followed(), reporter.reporting():
         try:
             await deployer.start()
+            await warm_up(deployer.table.begun_with)
             yield deployer
         finally:
             await shadow.stop()

@@ -76,7 +76,7 @@ class CallDesk(Generic[R]):
 
     def restore(self, rows: Mapping[str, Rows]) -> list[CallKey]:
         """Take over what the journal says, and return the calls that were started and never finished."""
-        self._erased = {subject: _at(numbered) for subject, numbered in rows.items() if subject.startswith(_ERASED)}
+        self._erased = {subject: _at(numbered) for subject, numbered in rows.items() if _is_mark(subject)}
         for subject, numbered in rows.items():
             if subject in self._erased:
                 continue
@@ -207,6 +207,11 @@ class CallDesk(Generic[R]):
 def _mark(call: CallKey) -> str:
     """Return the journal's subject for a call whose thread was erased: no slash, and nobody's name."""
     return _ERASED + blake2b(str(call).encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+def _is_mark(subject: str) -> bool:
+    """Return whether a subject is such a mark; a tenant's name may begin like one, and a call's subject has slashes."""
+    return "/" not in subject
 
 
 def _at(numbered: Rows) -> float:

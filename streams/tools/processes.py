@@ -97,7 +97,9 @@ class ToolProcesses:
         paths: Sequence[str | Path] = (),
         boot_timeout_s: float = 60.0,
     ) -> None:
-        self._boot = Boot(spec, tuple(str(path) for path in paths), FailurePolicy())
+        self._boot = Boot(
+            spec, tuple(str(path) for path in paths), FailurePolicy(), debug=_log.isEnabledFor(logging.DEBUG)
+        )
         self._workers = workers
         self._max_chars = max_chars
         self._on_fatal = on_fatal

@@ -7,7 +7,9 @@ reads itself. Spans wait in a queue of bounded length and are sent by a thread o
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import entry_points, version
 from typing import Any
 
@@ -31,8 +33,8 @@ _KINDS: dict[Kind, trace.SpanKind] = {
     "server": trace.SpanKind.SERVER,
     "consumer": trace.SpanKind.CONSUMER,
 }
-#: How long a process that ends tries to get rid of what waits, in milliseconds.
-_FLUSH_MS = 3_000
+#: How long a process that ends tries to get rid of what waits, in seconds.
+_FLUSH_S = 3.0
 
 
 class _GivenIds(IdGenerator):
@@ -81,9 +83,21 @@ class OtelSpans:
         begun.end(_ns(span.end))
 
     async def close(self) -> None:
-        """Send what waits, within a few seconds; what cannot be sent by then is dropped."""
-        await asyncio.to_thread(self._provider.force_flush, _FLUSH_MS)
-        await asyncio.to_thread(self._provider.shutdown)
+        """Send what waits, within a few seconds; what cannot be sent by then is dropped.
+
+        The SDK tries for as long as an exporter does, whatever it is told: tens of seconds, with nobody at the other end.
+        So it does that in a thread that nothing waits for, an executor least of all, and that ends with the process.
+        """
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        def shut_down() -> None:
+            self._provider.shutdown()  # which sends what waits
+            with suppress(RuntimeError):  # the loop is gone
+                loop.call_soon_threadsafe(done.set)
+
+        threading.Thread(target=shut_down, name="last spans", daemon=True).start()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(done.wait(), _FLUSH_S)
 
 
 def exporting(names: Sequence[str], service: str) -> OtelSpans:

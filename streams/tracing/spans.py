@@ -61,6 +61,8 @@ Kind: TypeAlias = Literal["internal", "client", "server", "consumer"]
 
 #: What a name may look like that callers, models and servers choose: nobody can write a sentence in it.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,119}")
+#: Integers of spans have 64 bits; a server may count anything.
+_MOST: Final = 2**63 - 1
 #: The longest of a model's finish reasons is `content_filter`.
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 
@@ -115,10 +117,9 @@ def word_or(said: str | None, otherwise: str) -> str:
 
 
 def usage_of(usage: Usage | None) -> dict[str, Value]:
-    """Return what a usage says, as attributes."""
-    if usage is None:
-        return {}
-    return {INPUT_TOKENS: usage.prompt_tokens, OUTPUT_TOKENS: usage.completion_tokens}
+    """Return what a usage says, as attributes; a count that no exporter could send is left out."""
+    said = {INPUT_TOKENS: usage.prompt_tokens, OUTPUT_TOKENS: usage.completion_tokens} if usage is not None else {}
+    return {name: count for name, count in said.items() if abs(count) <= _MOST}
 
 
 def _digest(about: tuple[object, ...], size: int) -> str:

@@ -12,7 +12,7 @@ from itertools import groupby
 from streams.gate.state import Turn
 from streams.tracing import spans
 from streams.tracing.spans import Span, Spans, Value, span_id_of, trace_id_of
-from streams.turns.desk import Outgoing
+from streams.turns.plan import Outgoing
 from streams.turns.tracer import Tracer
 from topics.ids import TurnKey
 from topics.records import TERMINAL_KINDS, Decision, FailedFrame

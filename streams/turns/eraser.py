@@ -19,31 +19,28 @@ Runners, whose journals hold no more than which calls were made, act on the answ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from streams.gate import events
 from streams.sources import Refused, Source
-from streams.turns.erasures import Erasures
+from streams.turns.plan import Plan
+from streams.turns.states import States
 from topics import codec, names
 from topics.errors import WireError
 from topics.ids import ThreadKey, TurnKey
 from topics.records import Erase, Erased
-
-if TYPE_CHECKING:
-    from streams.turns.desk import Desk, Plan
 
 #: Threads in one answer, which names them: it has to fit into a record.
 MAX_THREADS = 500
 
 
 class Eraser:
-    """Plans what an operator's wish asks of a desk; `erasures` are what was decided."""
+    """Takes the records of `erasures` for one partition's turns, and plans what an operator's wish asks of them."""
 
-    def __init__(self) -> None:
-        self.erasures = Erasures()
+    def __init__(self, states: States) -> None:
+        self._states = states
 
-    def take(self, desk: Desk, source: Source, now: float, plan: Plan) -> None:
+    def take(self, source: Source, now: float, plan: Plan) -> None:
         """Plan what follows from a record on `erasures` at `now` (epoch seconds)."""
+        states, settings = self._states, self._states.settings
         try:
             wish = codec.decode(source.value, names.ERASURE)
         except WireError as exc:
@@ -51,7 +48,7 @@ class Eraser:
             return
         if isinstance(wish, Erased):
             return
-        window_s = desk.settings.idempotency_window_s
+        window_s = settings.idempotency_window_s
         if source.written_at is not None and source.written_at < now - window_s:
             # What was decided on it may be forgotten by now, and it would erase what came after it.
             reason = f"the erasure is older than {window_s:.0f} s: ask for it again"
@@ -62,59 +59,60 @@ class Eraser:
             plan.refused.append(Refused(source, "MalformedRecordError", reason))
             return
         if wish.thread_id is not None:
-            right = ThreadKey(wish.tenant, wish.thread_id).partition(desk.settings.partitions)
+            right = ThreadKey(wish.tenant, wish.thread_id).partition(settings.partitions)
             if right != source.partition:
                 reason = f"the thread belongs in partition {right}: publish what is to be done with it there"
                 plan.refused.append(Refused(source, "WrongPartitionError", reason))
                 return
-        if self.erasures.knows(wish.id):
+        if states.erasures.knows(wish.id):
             # A crash may have come between the decision and the ends of the turns that were open.
-            self._cancel(desk, [key for key in desk.turns if self.erasures.covers(key)], now, plan)
+            self._cancel([key for key in states.turns if states.erasures.covers(key)], now, plan)
             return
-        self._erase(desk, wish, now, plan)
+        self._erase(wish, now, plan)
 
-    def _erase(self, desk: Desk, wish: Erase, now: float, plan: Plan) -> None:
-        found = _threads_of(desk, wish)
+    def _erase(self, wish: Erase, now: float, plan: Plan) -> None:
+        states = self._states
+        found = _threads_of(states, wish)
         threads = found[:MAX_THREADS]
-        opened = [key for thread in threads for key in desk.open_turns(thread)]
-        going = [key for key in opened if not desk.turns[key].over]
+        opened = [key for thread in threads for key in states.open_turns(thread)]
+        going = [key for key in opened if not states.turns[key].over]
         answer = Erased(
             id=wish.id,
             tenant=wish.tenant,
             role="turns",
-            partition=desk.partition,
+            partition=states.partition,
             threads=tuple(thread.thread_id for thread in threads),
             open=len(going),
             more=len(found) > len(threads),
             at=now,
         )
         if going and not wish.cancel_open:
-            plan.answers.append(answer.model_copy(update={"refused": True, "threads": ()}))
+            # Not more either: to ask again at once, as for what did not fit into an answer, would lead to the same.
+            plan.answers.append(answer.model_copy(update={"refused": True, "threads": (), "more": False}))
             return
         meant = set(threads)
-        closed = [key for key in desk.done if key.thread in meant]
-        remembered = [key for thread in threads for key in desk.threads.turns_of(thread)]
+        closed = [key for key in states.done if key.thread in meant]
+        remembered = [key for thread in threads for key in states.threads.turns_of(thread)]
         answer = answer.model_copy(update={"turns": len(opened) + len(closed), "remembered": len(set(remembered))})
-        plan.decided += self.erasures.decide(answer, [*opened, *closed, *remembered])
+        plan.decided += states.erasures.decide(answer, [*opened, *closed, *remembered])
         plan.answers.append(answer)
         for key in closed:
-            del desk.done[key]
+            del states.done[key]
             plan.erased.append(str(key))
         for thread in threads:
-            plan.trims += desk.forget(thread)
-        self._cancel(desk, going, now, plan)
+            plan.trims += states.forget(thread)
+        self._cancel(going, now, plan)
 
-    @staticmethod
-    def _cancel(desk: Desk, turns: list[TurnKey], now: float, plan: Plan) -> None:
+    def _cancel(self, turns: list[TurnKey], now: float, plan: Plan) -> None:
         for key in turns:
-            desk.happened(key, events.Cancel(), now, plan)
+            self._states.happened(key, events.Cancel(), now, plan)
 
 
-def _threads_of(desk: Desk, wish: Erase) -> list[ThreadKey]:
+def _threads_of(states: States, wish: Erase) -> list[ThreadKey]:
     """Return the threads that are meant: the one that is named, or those in which the user spoke, as far as is known."""
     if wish.thread_id is not None:
         return [ThreadKey(wish.tenant, wish.thread_id)]
     spoke = [
-        key.thread for key, turn in desk.turns.items() if key.tenant == wish.tenant and turn.user_id == wish.user_id
+        key.thread for key, turn in states.turns.items() if key.tenant == wish.tenant and turn.user_id == wish.user_id
     ]
-    return list(dict.fromkeys([*desk.threads.of_user(wish.tenant, wish.user_id), *spoke]))
+    return list(dict.fromkeys([*states.threads.of_user(wish.tenant, wish.user_id), *spoke]))

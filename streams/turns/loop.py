@@ -29,10 +29,11 @@ from streams.journal.writer import Row
 from streams.ports import Clock, Fatal, Producer, Reader
 from streams.sources import DeadLetterBox, Source
 from streams.turns.chores import Chores
-from streams.turns.desk import Desk, Plan
+from streams.turns.desk import Desk
 from streams.turns.erasures import owed_subject
 from streams.turns.inputs import Input, News
 from streams.turns.observer import Observer
+from streams.turns.plan import Plan
 from streams.turns.publisher import Publisher
 from streams.turns.repeater import Repeater
 from streams.turns.timing import Timing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.turns.desk import Plan
+from streams.turns.plan import Plan
 
 
 class Observer:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from streams.journal.runs import Handed, Run, offsets_of
 from streams.ports import Producer
-from streams.turns.desk import Outgoing
+from streams.turns.plan import Outgoing
 from streams.turns.tracer import Traced
 from topics import codec
 from topics.ids import TurnKey

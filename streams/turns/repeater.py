@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable
 
 from streams.ports import Producer, Reader
-from streams.turns.desk import Done
+from streams.turns.plan import Done
 from topics import names
 from topics.ids import TurnKey
 from topics.names import Names

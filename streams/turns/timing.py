@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from streams.ports import Clock
-from streams.turns.desk import Desk, Plan
+from streams.turns.desk import Desk
 from streams.turns.observer import Observer
+from streams.turns.plan import Plan
 from topics import names
 from topics.ids import TurnKey
 from topics.records import TextFrame

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from streams.gate.state import Turn
-from streams.turns.desk import Outgoing
+from streams.turns.plan import Outgoing
 from topics.ids import TurnKey
 from topics.trace_context import Headers
 

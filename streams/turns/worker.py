@@ -16,7 +16,8 @@ from streams.journal.writer import JournalWriter
 from streams.sources import Source
 from streams.turns.chain_table import ChainTable
 from streams.turns.chores import Chores, Judged
-from streams.turns.desk import Desk, DeskSettings
+from streams.turns.desk import Desk
+from streams.turns.desk_settings import DeskSettings
 from streams.turns.erasures import is_erasure
 from streams.turns.loop import PartitionLoop, Ports
 from streams.turns.meter import UsageMeter

@@ -9,7 +9,6 @@ from tests.architecture.sources import modules
 MAX_LINES = 350
 #: Modules that are longer, each with the reason why splitting it would make it harder to read.
 LONGER = {
-    "streams.turns.desk": "the plan for every kind of input to a partition; its parts share the turns' states",
     "streams.gate.entries": "everything that a turn's journal can say, in one place",
     "streams.gate.machine": "one file owns every transition of a turn",
     "topics.records": "every record that flows, in one place",

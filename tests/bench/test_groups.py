@@ -23,6 +23,13 @@ CONTENDERS = {
     "recovery": {"turn worker, empty journal", "turn worker, journal of 50 open turns"},
     "housekeeping": {"turn worker, 80 turns"},
     "gateway": {"a plain Kafka reader", "a reader over HTTP at the gateway"},
+    "scale": {
+        "1 worker, 4 partitions, 200 open turns",
+        "2 workers",
+        "64 partitions",
+        "300 more open turns",
+        "one redactor by passes, async",
+    },
 }
 
 

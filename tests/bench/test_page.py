@@ -18,17 +18,32 @@ def report(*names: str, settings: dict[str, str] | None = None) -> Report:
     return Report("2030-01-02 03:04", {}, settings or {}, figures)
 
 
-def test_the_page_shows_the_kept_figures() -> None:
+@pytest.mark.parametrize("place", render.PLACES, ids=lambda place: place.page.name)
+def test_the_page_shows_the_kept_figures(place: render.Place) -> None:
     """Neither can be changed alone: `python -m bench.render` writes both."""
-    kept = from_json(json.loads(render.RESULTS.read_text(encoding="utf-8")))
-    assert render.shown(render.PAGE.read_text(encoding="utf-8")) == render.rendered(kept)
+    kept = from_json(json.loads(place.results.read_text(encoding="utf-8")))
+    assert render.shown(place.page.read_text(encoding="utf-8")) == render.rendered(kept)
 
 
-def test_the_kept_figures_are_of_a_whole_run() -> None:
-    """All groups, three rounds or more, and neither a quick run nor one without peers."""
-    kept = from_json(json.loads(render.RESULTS.read_text(encoding="utf-8")))
-    assert render.why_not(kept) is None
+@pytest.mark.parametrize("place", render.PLACES, ids=lambda place: place.page.name)
+def test_the_kept_figures_are_of_a_whole_run(place: render.Place) -> None:
+    """All the page's groups, three rounds or more, and neither a quick run nor one without peers."""
+    kept = from_json(json.loads(place.results.read_text(encoding="utf-8")))
+    assert render.why_not(kept, place.groups) is None
     assert int(kept.settings["rounds"]) >= 3
+
+
+def test_each_group_has_one_page() -> None:
+    """Or its figures would stand in two places, or in none."""
+    assert sorted(name for place in render.PLACES for name in place.groups) == sorted(groups.NAMES)
+
+
+def test_a_part_of_a_report_is_of_its_groups_alone() -> None:
+    """With what was said of the machine."""
+    whole = report("gate", "scale", settings={"rounds": "3"})
+    part = render.part(whole, ["scale"])
+    assert part.groups() == ["scale"]
+    assert part.settings == whole.settings
 
 
 def test_every_headline_is_of_contenders_that_there_are() -> None:

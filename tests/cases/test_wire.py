@@ -15,8 +15,10 @@ from streams.gate import events
 from streams.gate.policy import Policy
 from streams.gate.work import RunOutput
 from streams.sources import Source
-from streams.turns.desk import Desk, DeskSettings, Plan
+from streams.turns.desk import Desk
+from streams.turns.desk_settings import DeskSettings
 from streams.turns.inputs import Input, News
+from streams.turns.plan import Plan
 from tests.cases.case import Case, case, cases
 from tests.cases.harness import policy_of
 from tests.cases.made import output_deps

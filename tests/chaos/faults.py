@@ -133,7 +133,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("the broker is killed", _hit_broker, spares_calls=False, suits="broker"),
 )
 CHANGED = Fault("rolling restart, chain changed", _roll("turns", deps=CHANGED_CHAIN), spares_calls=True)
-#: To a build that knows a newer journal than the one before, and back again: nothing that was written needs the newer one.
+#: To a build that knows a newer journal than the one before, and back again: `journal_version` has it write no newer one.
 UPGRADED = Fault("rolling restart, newer journal", _roll("turns"), spares_calls=True)
 ROLLED_BACK = Fault(
     "rolling restart, older journal", _roll("turns", command=older_build(JOURNAL_VERSION - 1)), spares_calls=True

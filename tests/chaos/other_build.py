@@ -1,6 +1,6 @@
 """A worker as an older build would be it: one that knows journal records up to the version given as the first argument.
 
-What it writes is what this build writes: a record says the oldest version that can express it. Started with
+What it writes is what this build writes with its settings, of which `journal_version` must be no newer. Started with
 `python -m tests.chaos.other_build VERSION --role turns`.
 """
 

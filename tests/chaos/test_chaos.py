@@ -69,7 +69,10 @@ async def test_builds_with_another_journal(broker: Broker, prefix: str, tmp_path
         too_old.extend(arena.pipeline.start("turns", command=older_build(0)))
         await eventually(lambda: not too_old[0].alive, "the build that is too old ends")
 
-    async with open_arena(broker, prefix, tmp_path, rows, mode="incremental", form=form, turns_command=older) as arena:
+    writes = JOURNAL_VERSION - 1
+    async with open_arena(
+        broker, prefix, tmp_path, rows, mode="incremental", form=form, turns_command=older, journal_version=writes
+    ) as arena:
         await arena.strike_all([UPGRADED, ROLLED_BACK, Fault("a build that is too old joins", join, spares_calls=True)])
         assert too_old[0].process.returncode == EXIT_FATAL
         assert "start the newer turngate again" in too_old[0].log.read_text(encoding="utf-8")

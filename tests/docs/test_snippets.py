@@ -65,6 +65,8 @@ NOT_RUN_COMMANDS = {
     "turngate key-ring add": "writes a key; tests/streams/cli/test_key_ring_command.py runs it",
     "turngate processors check my_app": "checks an application of the reader's; tests/streams/cli/test_check.py runs it",
     "turngate erase": "needs a running pipeline; tests/integration/test_erasing.py runs it in one",
+    "turngate topics create": "needs a broker; tests/streams/cli/test_topics_command.py runs it",
+    "turngate topics drain": "needs a pipeline; tests/streams/cli/test_drain.py runs it on one",
     "turngate send": "needs a running pipeline; tests/streams/cli/test_up.py runs it",
 }
 #: Languages that are no code of ours to run: pictures, records (see test_wire.py), readers (see test_readers.py here

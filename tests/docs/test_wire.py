@@ -160,7 +160,7 @@ def test_examples_of_the_right_partition() -> None:
 def test_limits_are_those_of_the_desks() -> None:
     """The sizes that the page gives."""
     from streams.gate.policy import Policy  # noqa: PLC0415 - only here
-    from streams.turns.desk import DeskSettings  # noqa: PLC0415 - the same
+    from streams.turns.desk_settings import DeskSettings  # noqa: PLC0415 - the same
 
     settings, policy = DeskSettings(partitions=1), Policy()
     text = " ".join(SECTIONS["Rules for every record"].lines)

@@ -29,7 +29,7 @@ DONE = ["ok ", HIDDEN]
 async def erase(pipeline: Pipeline, *arguments: str) -> Done:
     """Run the command beside the pipeline."""
     variables = {key: value for key, value in environment(pipeline.settings).items() if key.startswith("TURNGATE_")}
-    return await asyncio.to_thread(turngate, "erase", "--json", *arguments, cwd=pipeline.directory, **variables)
+    return await asyncio.to_thread(turngate, "erase", *arguments, cwd=pipeline.directory, **variables)
 
 
 async def compacted(pipeline: Pipeline, role: JournalRole) -> dict[bytes, bytes]:
@@ -73,10 +73,10 @@ async def test_a_person_is_erased(broker: Broker, prefix: str, tmp_path: Path) -
         await pipeline.read([failed])
         opened = await pipeline.open_turn(f"{PERSON}-2")
 
-        refused = await erase(pipeline, "--user", PERSON)
+        refused = await erase(pipeline, "--json", "--user", PERSON)
         assert refused.status == 1
         assert refused.rows[-1]["refused"] == 1
-        done = await erase(pipeline, "--user", PERSON, "--cancel-open")
+        done = await erase(pipeline, "--json", "--user", PERSON, "--cancel-open")
         assert (done.status, done.rows[-1]["silent"]) == (0, 0), done.err
         view = (await pipeline.read([opened]))[opened]
         assert view.terminal is not None
@@ -87,6 +87,10 @@ async def test_a_person_is_erased(broker: Broker, prefix: str, tmp_path: Path) -
         assert done.rows[-1]["runners"] == ["models"]
         remains = told(done, "remains")
         assert remains[f"{prefix}released"]["until"] > remains[f"{prefix}prompts"]["until"]
+
+        unknown = await erase(pipeline, "--thread", "nobodys")
+        assert unknown.status == 0
+        assert "Nothing of this thread was there in tenant 'default'" in unknown.err
 
         worker.kill()
         pipeline.start("turns")
@@ -104,7 +108,7 @@ async def test_a_person_is_erased(broker: Broker, prefix: str, tmp_path: Path) -
         assert len((await prompt_of(pipeline, known.turn_id)).prompt.messages) == 3
 
         audited = await audit(pipeline)
-        assert [row["action"] for row in audited] == ["erase", "erased"] * 2
+        assert [row["action"] for row in audited] == ["erase", "erased"] * 3
         assert PERSON not in json.dumps(audited)
     logs = "\n".join(one.log.read_text(encoding="utf-8") for one in pipeline.workers)
     assert f"model call failed: turn {hashed(f'default/{PERSON}-2', SALT)}/{hashed(str(failed), SALT)}" in logs

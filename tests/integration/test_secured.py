@@ -115,6 +115,11 @@ async def test_the_pipeline_runs_with_each_role_s_permissions(kafka: SecuredKafk
                         break
             with pytest.raises(TopicLayoutError, match="may not see it"):
                 await reader.submit("Hello?")
+        operator = settings_of(kafka, "operator")
+        erased = await asyncio.to_thread(command, operator, "erase", "--thread", "thread-0", "--json")
+        assert erased.returncode == 0, erased.stderr
+        summary = json.loads(erased.stdout.splitlines()[-1])
+        assert (summary["silent"], summary["refused"], summary["runners"]) == (0, 0, ["models", "tools"])
         assert all(worker.alive for worker in workers)
         said = "".join(worker.log.read_text() for worker in workers)
     assert "Authorization" not in said

@@ -142,8 +142,8 @@ MISTAKES = (
     Mistake(
         "what comes beside text overlooked on the short way",
         "streams/gate/frames.py",
-        'or said["usage"] is not None',
-        "or False",
+        '"usage", "error")',
+        '"error", "error")',
         (_USUAL,),
     ),
     Mistake(
@@ -166,6 +166,13 @@ MISTAKES = (
         "if first > 0:",
         "if first > len(piece):",
         (f"{_FOLLOWING}test_the_first_of_two_open_places_may_close",),
+    ),
+    Mistake(
+        "words of a piece are all read as if they stood at its beginning",
+        "processors/patterns/automaton.py",
+        "place += len(piece)",
+        "place += 0",
+        ("tests/processors/patterns/test_automaton.py::test_a_piece_is_read_as_its_characters_are",),
     ),
     Mistake(
         "moves forget what they let out",

@@ -168,6 +168,7 @@ def test_the_version_follows_the_source() -> None:
         (lambda: output_processor(name=""), "name"),
         (lambda: output_processor(name="a\nb"), "name"),
         (lambda: output_processor(name=None), "name"),  # type: ignore[arg-type]
+        (lambda: output_processor(str.upper), r'write @output_processor\(name="..."\) above upper'),  # type: ignore[arg-type]
         (lambda: output_processor(name="x", timeout_s=0), "timeout_s"),
         (lambda: output_processor(name="x", timeout_s=float("inf")), "timeout_s"),
         (lambda: output_processor(name="x", timeout_s="30"), "timeout_s"),  # type: ignore[arg-type]

@@ -99,6 +99,7 @@ def test_settings_survive_the_way_into_a_child_process(monkeypatch: pytest.Monke
         openai_api_key=SecretStr("sk-1"),
         turn_timeout_s=1.5,
         metrics_port=65535,
+        journal_version=2,
         deps="module:attribute",
         channel_replies={"voice": "no"},
         providers={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topics.trace_context import TraceContext, context_in, headers_in
+from topics.trace_context import TraceContext, context_in, headers_in, kept_of
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 PARENT = f"00-{TRACE}-{SPAN}-01"
@@ -66,3 +66,25 @@ def test_of_a_carrier_only_the_trace_is_taken() -> None:
     assert headers_in(carrier) == (("traceparent", PARENT.encode()), ("tracestate", b"a=b"))
     assert headers_in({"traceparent": "no"}) == ()
     assert headers_in({}) == ()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("traceparent", PARENT.encode())],
+        [("x", b"y" * 1_000_000), ("tracestate", b"a=b"), ("traceparent", PARENT.encode()), ("baggage", b"z" * 9_000)],
+        [("traceparent", PARENT.encode())] * 5_000,
+        [("tracestate", b"a=b")] * 5_000 + [("traceparent", PARENT.encode())],
+        [("traceparent", PARENT.encode() + b"-" * 1_000_000)],
+        [("traceparent", f"01{PARENT[2:]}-".encode() + b"x" * 1_000_000)],
+        [("traceparent", PARENT.encode()), ("tracestate", b"a=" + b"b" * 1_000_000)],
+        [("traceparent", b"\xff\xfe"), ("tracestate", None)],
+        [("traceparent", None)],
+        [],
+    ],
+)
+def test_what_is_kept_of_headers_says_the_same_and_is_short(headers: list[tuple[str, bytes | None]]) -> None:
+    """However many there are, and however long."""
+    kept = kept_of(headers)
+    assert context_in(kept) == context_in(headers)
+    assert sum(len(name) + len(value) for name, value in kept) < 2_000

@@ -75,6 +75,24 @@ def list_(broker: Broker = None, as_json: Json = False) -> None:
 
 
 @app.command()
+def drain(
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until nothing is left, and say how many are.")] = False,
+    timeout: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Wait for no longer than this; then exit 1.")
+    ] = None,
+    broker: Broker = None,
+    as_json: Json = False,
+) -> None:
+    """Say how many turns are still open, and how many requests wait; exits 1 if any are.
+
+    For a prefix that nobody submits to any more. Reads requests and the turns' journal, as turn workers may do.
+    """
+    from streams.cli.work.drain import drain as work  # noqa: PLC0415 - see the package's text
+
+    raise typer.Exit(work(wait=wait, timeout_s=timeout, as_json=as_json, broker=broker))
+
+
+@app.command()
 def acls(
     role: Annotated[list[AclRole] | None, typer.Option(help="Only this role; may be given several times.")] = None,
     principal: Annotated[

@@ -90,7 +90,7 @@ def erase(asked: Asked, *, as_json: bool, broker: str | None) -> int:
     if as_json:
         _print_json(wish, outcome, left)
     else:
-        _print(outcome, left)
+        _print(asked, outcome, left)
     return FAILED if outcome.refused or outcome.silent else OK
 
 
@@ -142,7 +142,7 @@ async def _erase(
             more = False
             async for answer in erasing.erase(wish, outcome.runners, patience):
                 outcome.answers.append(answer)
-                more = more or answer.more
+                more = more or (answer.more and not answer.refused)
                 if answer.role == "turns":
                     step()
             # A partition had more than it could name at once: it is asked again, as the others are, which have nothing left.
@@ -185,8 +185,12 @@ def _rows(outcome: Outcome) -> list[tuple[str, str, int]]:
     return rows
 
 
-def _print(outcome: Outcome, left: list[Remnant]) -> None:
-    output.table(("journal of", "erased", "count"), _rows(outcome))
+def _print(asked: Asked, outcome: Outcome, left: list[Remnant]) -> None:
+    rows = _rows(outcome)
+    output.table(("journal of", "erased", "count"), rows)
+    if not (outcome.refused or outcome.silent or any(count for _, _, count in rows)):
+        whom = "thread" if asked.thread is not None else "user"
+        output.note(f"Nothing of this {whom} was there in tenant {asked.tenant!r}: are its id and --tenant right?")
     if cancelled := outcome.count("open"):
         output.note(f"{output.count(cancelled, 'open turn')} cancelled: what they wrote goes when their end is out.")
     output.line()

@@ -28,6 +28,13 @@ from topics.records import (
 #: How many seconds of silence at the start are left unexplained.
 _SILENT_S: Final = 2.0
 _WAITING: Final = "(nothing yet: waiting for a turn worker and a model)"
+#: What helps where the pipeline was not started for such a turn, by what its frame says of the model call.
+_REMEDIES: Final = {
+    "(ModelNotConfiguredError)": "No model answers there: give --script where scripts are played (`turngate up --model "
+    "script`), or start the pipeline with `--model` and a server's URL.",
+    "(ScriptDisabledError)": "Scripts are not played there: start it with `--model script` or TURNGATE_SCRIPT_ENABLED=true, "
+    "or leave --script away.",
+}
 
 
 async def show_turn(client: TurnClient, turn: TurnKey | str, timeout_s: float | None, *, as_json: bool) -> int:
@@ -84,6 +91,12 @@ def ending(frame: ReleasedFrame) -> str:
     return frame.kind
 
 
+def remedy(frame: ReleasedFrame) -> str | None:
+    """Return what to do about a failure that only says to look into a log, where that can be known here."""
+    said = (frame.message or "") if isinstance(frame, FailedFrame) else ""
+    return next((words for error, words in _REMEDIES.items() if error in said), None)
+
+
 def _print(frame: ReleasedFrame, *, printed: bool) -> bool:
     """Print one frame for people; say whether the cursor stands behind text of the answer."""
     match frame:
@@ -109,6 +122,8 @@ def _print(frame: ReleasedFrame, *, printed: bool) -> bool:
     _fresh_line(printed=printed)
     where = f"thread {frame.thread_id}, turn {frame.turn_id}"
     output.note(output.shown(f"[{ending(frame)}; {where}]") if sys.stderr.isatty() else f"[{ending(frame)}; {where}]")
+    if (help_ := remedy(frame)) is not None:
+        output.note(help_)
     return False
 
 

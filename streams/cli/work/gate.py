@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
+import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from processors import Manifest, load_deps
+from processors.errors import ProcessorCrashedError, ProcessorTimeoutError
 from streams.chains import ProcessChainRunner
 from streams.cli import output, session
 from streams.cli.failures import FAILED, OK, CommandError
@@ -50,6 +52,8 @@ def run(chain: str, source: str, window: Literal["widest", "sum"] | None, *, as_
     else:
         details = [f"{output.count(len(end.text), 'character')} released", end.error, end.processor, end.reason]
         output.line(f"{end.outcome}: " + " · ".join(detail for detail in details if detail is not None))
+        if _threw(end) and not logging.getLogger().isEnabledFor(logging.DEBUG):
+            output.note("turngate: TURNGATE_LOG_LEVEL=debug shows where it failed, and may show message text.")
     return OK if end.outcome == "completed" else FAILED
 
 
@@ -72,6 +76,12 @@ async def _gate(chain: str, frames: list[Frame], window: Literal["widest", "sum"
     if gating.end is None:
         raise RuntimeError("the gate let an answer end without an outcome")
     return gating.end
+
+
+def _threw(end: GateEnd) -> bool:
+    """Whether a processor failed by itself: of one that was ended there is nothing more to show."""
+    ended = (ProcessorTimeoutError.__name__, ProcessorCrashedError.__name__)
+    return end.error == "ProcessorFailedError" and not any(name in (end.reason or "") for name in ended)
 
 
 def _say_what_is_left_out(manifest: Manifest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Mapping
@@ -15,8 +16,9 @@ from pydantic_core import ErrorDetails
 from streams.cli import interrupt, output, session
 from streams.cli.failures import OK, CommandError
 from streams.cli.work.frames import show_turn
-from streams.models.script import Script
+from streams.models.script import Script, ScriptItem
 from topics.client import TurnClient
+from topics.ids import ID_RULE
 
 #: Fields that are ids on the wire, see `topics.ids.Id`.
 _IDS: Final = (("tenant",), ("thread_id",), ("turn_id",))
@@ -57,7 +59,11 @@ async def _send(place: Any, message: str, fields: Mapping[str, Any], wish: Follo
             named = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {_advice(fault)}" for fault in faults)
             raise CommandError(f"the turn was not sent, change these: {named}") from None
         if wish.follow:
-            return await show_turn(client, turn, wish.timeout_s, as_json=wish.as_json)
+            try:
+                return await show_turn(client, turn, wish.timeout_s, as_json=wish.as_json)
+            except asyncio.CancelledError:  # Ctrl-C, and nobody has cancelled the turn
+                output.note(f"\nThe turn goes on. To read it: turngate follow --turn {turn}")
+                raise
     if wish.as_json:
         output.json_line(turn._asdict())
     else:
@@ -68,7 +74,7 @@ async def _send(place: Any, message: str, fields: Mapping[str, Any], wish: Follo
 def _advice(fault: ErrorDetails) -> str:
     """Return how a field has to be, without what it is."""
     if fault["loc"][:1] in _IDS and fault["type"].startswith("string_"):
-        return "1 to 200 characters, no slash and no control characters"
+        return ID_RULE
     return fault["type"]
 
 
@@ -96,7 +102,10 @@ def read_script(source: str) -> list[Any]:
         fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = fault["loc"][1:2]
         where = f"item {int(place[0]) + 1}" if place else "the script"
-        raise CommandError(f"--script: {where} cannot be played ({fault['type']}): write texts and frames") from None
+        known = ", ".join(name for name in ScriptItem.model_fields)
+        raise CommandError(
+            f"--script: {where} cannot be played ({fault['type']}): an item is a text, or an object with some of {known}"
+        ) from None
     return list(items)
 
 

@@ -111,6 +111,34 @@ def test_a_processor_that_throws_fails_the_answer_without_content(chain: Cli, tm
     assert "hello" not in done.out + done.err
 
 
+def test_what_a_processor_throws_is_shown_at_level_debug(chain: Cli, tmp_path: Path) -> None:
+    """With the place, to whoever asks for it; without, it is said how to ask."""
+    assert chain is not None
+    command = ("gate", "chain:only_throw", "--frames", frames(tmp_path, "hello"))
+    done = turngate(*command, cwd=tmp_path)
+    assert "TURNGATE_LOG_LEVEL=debug shows where it failed" in done.err
+    assert "hello" not in done.err
+    debugged = turngate(*command, cwd=tmp_path, TURNGATE_LOG_LEVEL="debug")
+    assert "chain.py" in debugged.err
+    assert "ValueError: hello" in debugged.err
+    assert "shows where it failed" not in debugged.err
+
+
+def test_an_answer_that_is_no_verdict_is_named_at_level_debug(chain: Cli, tmp_path: Path) -> None:
+    """By its type: what would have been right stands beside it."""
+    assert chain is not None
+    (tmp_path / "plain.py").write_text(
+        "from processors import Deps, output_processor\n"
+        "@output_processor('shout')\ndef shout(answer): return answer.text.upper()\n"
+        "deps = Deps(output_processors=[shout])\n"
+    )
+    done = turngate(
+        "gate", "plain:deps", "--frames", frames(tmp_path, "hello"), cwd=tmp_path, TURNGATE_LOG_LEVEL="debug"
+    )
+    assert "shout failed: an output processor answers Pass, Replace or Reject, not str" in done.err
+    assert "hello" not in done.err.lower()
+
+
 def test_a_pattern_without_end_fails_the_answer_and_not_the_command(chain: Cli, tmp_path: Path) -> None:
     """The process in which it runs is killed."""
     done = run(chain, "only_endless", frames(tmp_path, "a" * 60 + "b"))

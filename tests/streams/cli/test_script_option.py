@@ -51,6 +51,12 @@ def test_a_script_that_cannot_be_played_is_refused_here(script: str, said: str) 
     assert "private" not in str(caught.value)
 
 
+def test_what_an_item_may_have_is_said() -> None:
+    """Nobody has to guess how a tool call is written."""
+    with pytest.raises(CommandError, match=r"tool_call_delta.*step"):
+        read_script('[{"tool_calls": []}]')
+
+
 def test_a_bad_line_of_a_file_is_named(tmp_path: Path) -> None:
     """By its number."""
     (tmp_path / "script").write_text('"fine"\nprivate\n')

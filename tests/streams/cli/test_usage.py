@@ -50,6 +50,14 @@ def test_an_unknown_variable_is_refused_with_the_nearest_name(
     assert done.out == ""
 
 
+def test_a_name_like_none_is_not_taken_for_another(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That both begin with TURNGATE_ makes them no more alike."""
+    monkeypatch.setenv("TURNGATE_MODL", "x")
+    done = cli("settings")
+    assert "did you mean" not in done.sentence
+    assert "`turngate settings` lists those there are" in done.sentence
+
+
 @pytest.mark.parametrize("name", ATTACHING)
 def test_without_a_broker_commands_start_none_and_exit_3(cli: Cli, name: str) -> None:
     """They say how to start one."""

@@ -26,8 +26,10 @@ class Stream:
         broken: bool = False,
         values: dict[int, bytes] | None = None,
         timestamp: int = 1_800_000_000_000,
+        headers: tuple[tuple[str, bytes], ...] = (),
     ) -> None:
         self._timestamp = timestamp
+        self._headers = headers
         self._batches = batches
         self._broken = broken
         self._values = values or {}
@@ -48,7 +50,7 @@ class Stream:
                     offset=offset,
                     value=self._values.get(offset, b"v%d" % offset),
                     timestamp=self._timestamp,
-                    headers=(),
+                    headers=self._headers,
                 )
                 for offset in batch
             ]
@@ -117,6 +119,14 @@ async def test_a_record_without_a_timestamp_has_none() -> None:
     stage, stream = Stage(), Stream([5], timestamp=-1)
     await stage.agents["frames"](stream)
     assert [one.written_at for one in stage.taken] == [None]
+
+
+async def test_of_headers_only_those_that_say_a_trace_wait_in_memory() -> None:
+    """What waits is counted by its values, and others may be as long as these."""
+    stage = Stage()
+    said = (("baggage", b"x" * 100_000), ("tracestate", b"a=b"))
+    await stage.agents["requests"](Stream([1], headers=said))
+    assert [one.headers for one in stage.taken] == [(("tracestate", b"a=b"),)]
 
 
 async def test_a_batch_is_acknowledged_with_its_last_record() -> None:

@@ -94,9 +94,9 @@ def test_records_come_back_from_the_journal_as_they_were() -> None:
 def test_a_record_that_releases_as_the_older_version_does_is_readable_by_it() -> None:
     """Only moves are new."""
     assert entries.Llm(seq=1, text="a", release="b").version == 1
-    assert entries.Llm(seq=1, text="a", moves=((0, 1),)).version == 2
+    assert entries.Llm(seq=1, text="a", moves=((0, 1),)).version == 3
     assert entries.OutputProcessed(tail="a").version == 1
-    assert entries.OutputProcessed(moves=((0, 1),)).version == 2
+    assert entries.OutputProcessed(moves=((0, 1),)).version == 3
 
 
 def test_a_chain_that_changes_everything_is_not_looked_after_for_ever() -> None:

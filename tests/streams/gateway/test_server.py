@@ -350,6 +350,35 @@ async def test_odd_bodies_are_taken_or_refused(broker: Broker, prefix: str) -> N
         assert codec.decode(codec.encode(record), REQUEST) == record
 
 
+@pytest.mark.parametrize(
+    ("body", "header", "words"),
+    [
+        ('{"message": "private"}', "application/x-www-form-urlencoded", "Content-Type: application/json"),
+        ("", "application/json", "a JSON object is wanted here"),
+        ('{"message": "private"', "application/json", "this is not JSON"),
+        ('{"msg": "private"}', "application/json", "there is no such field"),
+        ('{"message": "private", "thread_id": "a/b"}', "application/json", "no slash"),
+    ],
+)
+async def test_a_body_that_cannot_be_taken_is_told_how_it_should_be(
+    broker: Broker, prefix: str, body: str, header: str, words: str
+) -> None:
+    """Curl sends a form where nothing is said about it."""
+    async with serving(broker.bootstrap, prefix) as served:
+        answered = await served.http.post("/v1/turns", content=body, headers={"content-type": header})
+    assert answered.status_code == httpx.codes.UNPROCESSABLE_ENTITY
+    assert words in answered.json()["error"]["message"]
+    assert "private" not in answered.text
+
+
+async def test_a_path_that_is_not_there_is_told_where_the_api_is(broker: Broker, prefix: str) -> None:
+    """A base URL without its end is a common slip."""
+    async with serving(broker.bootstrap, prefix) as served:
+        answered = await served.http.post("/chat/completions", json={})
+    assert answered.status_code == httpx.codes.NOT_FOUND
+    assert "/v1" in answered.json()["error"]["message"]
+
+
 async def test_requests_are_counted_by_the_pattern_of_their_path(broker: Broker, prefix: str) -> None:
     """Whatever ids they have in them; one that there is no path for has an empty one."""
     port = ports.free_port()

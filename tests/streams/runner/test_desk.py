@@ -170,3 +170,14 @@ def test_a_prompt_that_wants_its_answer_elsewhere_is_refused() -> None:
     (refused,) = plan.refused
     assert (refused.error, refused.turn) == ("WrongPartitionError", request.turn)
     assert "partition 7 and is in 0" in refused.reason
+
+
+@pytest.mark.parametrize("tenant", ["erased-", "erased-0123456789abcdef", "erasure-x", "answer-x"])
+def test_a_tenant_s_name_may_begin_like_what_the_journal_says_of_erased_calls(tenant: str) -> None:
+    """Its calls are known after a restart as others are: none is made twice, and interrupted ones are reported."""
+    call = CallKey(TurnKey(tenant, "h", "t"), 0, 0)
+    request = prompt("t", ["hi"]).model_copy(update={"tenant": tenant})
+    plan = CallDesk(MODEL_CALLS, keep_s=10).take([source(request)], NOW)
+    heir = CallDesk(MODEL_CALLS, keep_s=10)
+    assert heir.restore(rows(*plan.rows)) == [call]
+    assert heir.take([source(request)], NOW).starts == []

@@ -10,9 +10,11 @@ from streams.gate.policy import Policy
 from streams.gate.records import JournalRecord
 from streams.journal.writer import Row
 from streams.sources import Source
-from streams.turns.desk import Desk, DeskSettings, Plan
+from streams.turns.desk import Desk
+from streams.turns.desk_settings import DeskSettings
 from streams.turns.inputs import Input, News
 from streams.turns.meter import UsageMeter
+from streams.turns.plan import Plan
 from streams.turns.threads import Trim
 from topics import codec, names
 from topics.ids import ThreadKey, TurnKey

@@ -21,7 +21,7 @@ from streams.journal.errors import SupersededError
 from streams.journal.replay import Rows
 from streams.runner.kind import CallKey
 from streams.turns.chain_table import ChainTable, TurnChains
-from streams.turns.desk import DeskSettings, OnBusy
+from streams.turns.desk_settings import DeskSettings, OnBusy
 from streams.turns.loop import Ports
 from streams.turns.meter import UsageMeter
 from streams.turns.observer import Observer

@@ -9,7 +9,8 @@ from streams.gate import entries, events
 from streams.gate.policy import Policy
 from streams.gate.work import RunOutput
 from streams.turns.chain_table import ChainTable, TurnChains
-from streams.turns.desk import Desk, DeskSettings
+from streams.turns.desk import Desk
+from streams.turns.desk_settings import DeskSettings
 from streams.turns.inputs import News
 from tests.streams.turns.desks import (
     NOW,

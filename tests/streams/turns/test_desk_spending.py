@@ -8,9 +8,10 @@ from processors import Budget
 from processors.outcomes import Proceeded
 from streams.gate import entries, events
 from streams.gate.policy import Policy
-from streams.turns.desk import Desk, Plan
+from streams.turns.desk import Desk
 from streams.turns.inputs import News
 from streams.turns.meter import UsageMeter
+from streams.turns.plan import Plan
 from tests.streams.turns.desks import (
     NOW,
     Journal,

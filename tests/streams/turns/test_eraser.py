@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streams.turns import eraser
-from streams.turns.desk import Desk, Plan
+from streams.turns.desk import Desk
 from streams.turns.erasures import Erasures, is_erasure
+from streams.turns.plan import Plan
 from tests.streams.turns.desks import NOW, PARTITION, PARTITIONS, a_desk, confirm, frame_source, key, source
 from topics import names
 from topics.ids import ThreadKey
@@ -108,6 +109,18 @@ def test_more_threads_than_an_answer_holds_are_asked_for_again(monkeypatch: pyte
         finished(desk, asked("a", thread, "jane"))
     answers = [erase(desk, wish(f"e{n}", user_id="jane")).answers[0] for n in range(3)]
     assert [(len(one.threads), one.more) for one in answers] == [(2, True), (1, False), (0, False)]
+
+
+def test_what_was_refused_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many threads there are beside: as long as a turn is open, the answer would be the same, without end."""
+    monkeypatch.setattr(eraser, "MAX_THREADS", 1)
+    desk = a_desk()
+    opened, closed = same_partition(2)
+    finished(desk, asked("a", opened, "jane"))
+    finished(desk, asked("b", closed, "jane"))
+    desk.take([source(asked("c", opened, "jane"))], NOW)
+    (answer,) = erase(desk, wish(user_id="jane")).answers
+    assert (answer.refused, answer.open, answer.more, answer.threads) == (True, 1, False, ())
 
 
 @pytest.mark.parametrize(

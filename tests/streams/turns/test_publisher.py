@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from streams.gate.effects import Publish
-from streams.turns.desk import Outgoing
+from streams.turns.plan import Outgoing
 from streams.turns.publisher import Publisher
 from tests.memory.broker import Broker
 from tests.memory.ports import MemoryProducer

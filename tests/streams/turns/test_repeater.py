@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from streams.turns.desk import Done
+from streams.turns.plan import Done
 from streams.turns.repeater import Repeater
 from tests.memory.broker import Broker
 from tests.memory.ports import MemoryProducer, MemoryReader

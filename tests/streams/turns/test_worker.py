@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.turns.desk import DeskSettings
+from streams.turns.desk_settings import DeskSettings
 from streams.turns.worker import WorkerSettings
 from tests.memory.power import Power
 from tests.memory.simtime import settled, simulate
