@@ -8,7 +8,7 @@ import tomllib
 from tests.architecture.sources import ROOT
 
 #: Extras that run in production; the others are for working on turngate.
-EXTRAS = ("builtin", "embedded", "gateway", "openai", "otel", "sealing")
+EXTRAS = ("builtin", "embedded", "fast", "gateway", "openai", "otel", "sealing")
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[\w,]+\])?(>=|==)([\w.]+)(?:,<\d+)?")
 
 
