@@ -168,6 +168,13 @@ MISTAKES = (
         (f"{_FOLLOWING}test_the_first_of_two_open_places_may_close",),
     ),
     Mistake(
+        "words of a piece are all read as if they stood at its beginning",
+        "processors/patterns/automaton.py",
+        "place += len(piece)",
+        "place += 0",
+        ("tests/processors/patterns/test_automaton.py::test_a_piece_is_read_as_its_characters_are",),
+    ),
+    Mistake(
         "moves forget what they let out",
         "processors/patterns/following.py",
         "_MOST_MOVED = 2 * CONTEXT",

@@ -79,6 +79,35 @@ def test_a_step_that_was_made_is_remembered() -> None:
     assert automaton.read(at, "abc") is automaton.read(automaton.outset(""), "abc")
 
 
+@given(st.text(st.sampled_from("ab@. 1-\nä"), min_size=1, max_size=24), st.text(st.sampled_from("ab@. 1-"), max_size=6))
+@examples(200)
+def test_a_piece_is_read_as_its_characters_are(piece: str, before: str) -> None:
+    """It is read by words, which are told apart from what stands before them."""
+    one, other = (Automaton([EMAIL.parsed, NUMBER.parsed]) for _ in range(2))
+    at = one.read_once(one.outset(""), before)
+    assert at is not None
+    step = one.read(at.to, piece)
+    place = other.read_once(other.outset(""), before)
+    assert step is not None
+    assert place is not None
+    now, starts = place.to, list(range(len(place.to.groups)))
+    for number, char in enumerate(piece):
+        read = other.read(now, char)
+        assert read is not None
+        starts = [starts[start] if start >= 0 else start - number for start in read.starts]
+        now = read.to
+    assert (step.to.groups, step.to.begin, step.to.matched) == (now.groups, now.begin, now.matched)
+    assert list(step.starts) == starts
+
+
+def test_characters_of_the_same_classes_lead_to_the_same() -> None:
+    """What one of them taught need not be learned for another."""
+    automaton = Automaton([EMAIL.parsed])
+    at = automaton.outset(" ")
+    assert automaton.read(at, "x") is automaton.read(at, "y")
+    assert automaton.read(at, "x") is not automaton.read(at, "@")
+
+
 def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond it, all is forgotten, and read alike."""
     monkeypatch.setattr(module, "_MOST_STEPS", 10)
