@@ -110,7 +110,7 @@ def names_below(error: type[Exception]) -> Iterator[str]:
 
 def errors_in_calls(*functions: str) -> Iterator[str]:
     """Yield the names of errors that are written out as arguments of these functions in the workers' desks."""
-    for path in (ROOT / "streams").rglob("desk.py"):
+    for path in (ROOT / "streams").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in functions:
                 values = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]

@@ -19,9 +19,11 @@ from streams.models.errors import ModelNotConfiguredError
 from streams.models.openai import OpenAIAdapter, OpenAISettings
 from streams.models.routing import router_of
 from streams.models.script import ScriptAdapter
+from streams.private_ids import Private
 from tests.streams.models.broker import BrokerDownError, Producer
 from tests.streams.models.model_server import Exchange, ModelServer, chunk, never, usage_chunk
 from tests.streams.models.requests import request, scripted
+from topics.ids import TurnKey
 from topics.records import CancelCall, ModelFrame, PromptRequest
 
 NOW = 1_700_000_000.0
@@ -452,15 +454,16 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 async def test_a_failed_call_is_logged_once_with_its_ids(
     runner: Callable[..., Runner], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With our own wording, whether an adapter raised the error or said it."""
+    """Hashed, with our own wording, whether an adapter raised the error or said it."""
     ours = ModelNotConfiguredError("set this")
+    raised, quoted = (Private(TurnKey("acme", "thread", turn_id)) for turn_id in ("raised", "said"))
     for asked, said in ((request("raised", step=2, attempt=1), ours), (request("said"), Delta.failed(ours))):
         run = runner(Steps(said))
         await run.run(asked)
 
     assert warnings_of(caplog) == [
-        "model call failed: turn acme/thread/raised, step 2, attempt 1: ModelNotConfiguredError: set this",
-        "model call failed: turn acme/thread/said, step 0, attempt 0: ModelNotConfiguredError: set this",
+        f"model call failed: turn {raised}, step 2, attempt 1: ModelNotConfiguredError: set this",
+        f"model call failed: turn {quoted}, step 0, attempt 0: ModelNotConfiguredError: set this",
     ]
 
 

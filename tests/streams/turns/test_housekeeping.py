@@ -11,6 +11,7 @@ from processors import Deps
 from processors.builtin import emails, redact
 from streams.gate.policy import Policy
 from streams.journal.keys import is_claim
+from streams.turns.wakeups import LOOK_S
 from tests.memory.simtime import jump, settled
 from tests.streams.turns.simulation import JOURNAL, RELEASED, turn
 from tests.streams.turns.test_loop import Bench, on_a_bench
@@ -52,6 +53,14 @@ def forget_the_rest_of_the_world(bench: Bench) -> None:
             log.records.clear()
 
 
+async def look_at_all(bench: Bench) -> None:
+    """Let the time come to look at every turn: only then is that time forgotten, not when the turn ends."""
+    jump(LOOK_S + 1)
+    await asyncio.sleep(2)
+    await settled()
+    forget_the_rest_of_the_world(bench)
+
+
 def ours() -> Counter[str]:
     """Count the living objects of the project's own classes."""
     gc.collect()
@@ -64,8 +73,10 @@ def test_a_finished_turn_leaves_its_key_and_where_its_end_is() -> None:
     async def test(bench: Bench) -> None:
         elsewhere = ours()["Done"]  # whatever other tests still hold
         await finish(bench, range(PAGE))
+        await look_at_all(bench)
         before = ours()
         await finish(bench, range(PAGE, 9 * PAGE))
+        await look_at_all(bench)
         grown = ours() - before
         # A few more or less: what is under way, and what was given to be used again.
         assert {name: count // (8 * PAGE - 10) for name, count in grown.items() if count > 10} == KEPT
