@@ -63,11 +63,11 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 # The header of pytest's output names the brokers of this run, and says of each one left out why. Tests on a broker mostly
-# wait: each broker has a process of its own (tests/lanes.py), and there is one for all the others.
+# wait, so modules are tested in several processes, each with brokers of its own.
 LANES ?= 3
 
 test: lint
-	$(BIN)/pytest --numprocesses $(LANES) --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/pytest --numprocesses $(LANES) --dist loadscope $(PYTEST_ARGS)
 
 # A short form of it is part of `make test`. PYTEST_ARGS='--chaos-json chaos.json' also writes the table to a file.
 chaos: $(STAMP)

@@ -18,7 +18,7 @@ from hypothesis import settings
 from tests.brokers.broker import Broker
 from tests.brokers.choice import KINDS, Choice, ChoiceError, choose
 
-pytest_plugins = ("tests.chaos.report", "tests.lanes")
+pytest_plugins = ("tests.chaos.report",)
 
 VARIABLE = "TURNGATE_TEST_BROKERS"
 CHOICE = pytest.StashKey[Choice]()

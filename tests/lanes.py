@@ -12,11 +12,8 @@ import pytest
 from tests.brokers.choice import KINDS
 
 
-# First, so that what decides by marks and groups sees them; pytest-xdist does when a test is collected.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Name the lane of each test that talks to a broker."""
-    for item in items:
-        for name in KINDS:
-            if item.get_closest_marker(name) is not None:
-                item.add_marker(pytest.mark.xdist_group(name), append=False)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Name the lane of a test that talks to a broker, before pytest-xdist looks at the names of all."""
+    for name in KINDS:
+        if item.get_closest_marker(name) is not None:
+            item.add_marker(pytest.mark.xdist_group(name))

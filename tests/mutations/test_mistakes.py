@@ -13,8 +13,6 @@ import pytest
 
 from tests.mutations.mistakes import MISTAKES, Mistake
 
-pytestmark = pytest.mark.xdist_group("mutations")
-
 ROOT = Path(__file__).parents[2]
 TESTS = sorted({test for mistake in MISTAKES for test in mistake.caught_by})
 

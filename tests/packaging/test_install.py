@@ -13,8 +13,6 @@ import pytest
 from tests.architecture.sources import PACKAGES, ROOT
 from tests.packaging.test_bounds import EXTRAS
 
-pytestmark = pytest.mark.xdist_group("packages")
-
 #: What must be importable with each extra, and is not without it; "" is without any.
 BROUGHT = {
     "": "aiokafka",
