@@ -92,7 +92,7 @@ BENCH_STAMP := $(VENV)-bench/.installed
 
 $(BENCH_STAMP): pyproject.toml | $(STAMP)
 	"$(BIN)/python" -m venv --clear "$(VENV)-bench"
-	"$(VENV)-bench/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[bench,builtin,embedded,gateway,sealing]'
+	"$(VENV)-bench/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[bench,builtin,embedded,fast,gateway,sealing]'
 	npm install --silent --no-audit --no-fund --prefix "$(VENV)-bench/mastra" '@mastra/core@^1.71.0' \
 	  || echo "npm could not install @mastra/core: Mastra's filter will be absent"
 	touch "$(BENCH_STAMP)"
