@@ -19,7 +19,7 @@ from topics.connection import Connection
 from topics.dead_letters import DeadLetters
 from topics.ids import TurnKey
 from topics.names import JournalRole, Names
-from topics.records import CompletedFrame
+from topics.records import CompletedFrame, Erase
 from topics.sealing import CLAIMS, AsStored
 from topics.snapshots import to_the_end
 
@@ -83,6 +83,8 @@ async def test_nothing_that_was_said_can_be_read_on_the_broker(broker: Broker, t
         letters = await pipeline.wait_for_records(names.DEAD_LETTERS, bool)
         assert [one.error for one in letters] == ["MalformedRecordError"]
         assert (await pipeline.read([endless]))[endless].closed
+        wish = Erase(id="e", thread_id="zebedee", by="marzipan", at=1.0)
+        await pipeline.send_raw(names.ERASURES, endless, codec.encode(wish), with_ids=False)
         stored = await as_stored(pipeline)
     journals = {pipeline.names.journal(role) for role in get_args(JournalRole)}
     sensitive = {pipeline.names.topic(one) for one in names.TOPICS if one.sensitive} | journals

@@ -212,7 +212,8 @@ async def test_the_keyboard_is_enough(served: Served, worker: Worker, browser: B
     for number in range(3):
         await worker.release(*answer(TurnKey("default", f"thread-{number}", "t"), [f"answer {number}"]))
     page = await opened(browser, served.url, faults)
-    await saying(page, "#turns", "thread-0")
+    for number in range(3):
+        await saying(page, "#turns", f"thread-{number}")
     await page.fill("#message", "")
     await page.keyboard.type("jk/?n")
     assert await page.input_value("#message") == "jk/?n"
