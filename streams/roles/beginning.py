@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from streams.faust_shell.base import AppSettings, JournalApp
 from streams.faust_shell.kafka import takes_idempotent_producers
 from streams.settings import Settings
-from topics import names
+from topics.acls import READS
 from topics.admin import TopicAdmin
 from topics.connection import Connection
 from topics.key_use import require_keys
-from topics.names import JournalRole, Names, Topic
-
-_SOURCES: Mapping[JournalRole, Sequence[Topic]] = {
-    "turns": (names.REQUESTS, names.FRAMES, names.TOOL_RESULTS),
-    "models": (names.PROMPTS, names.CANCELS),
-    "tools": (names.TOOL_CALLS, names.CANCELS),
-}
+from topics.names import JournalRole, Names
 
 
 async def usable_partitions(connection: Connection, topic_names: Names, role: JournalRole) -> int:
@@ -30,7 +22,7 @@ async def usable_partitions(connection: Connection, topic_names: Names, role: Jo
         BrokerUnreachableError: nobody answers.
     """
     partitions = await TopicAdmin(connection, topic_names).require()
-    read = [topic_names.journal(role), *(topic_names.topic(topic) for topic in _SOURCES[role])]
+    read = [topic_names.journal(role), *(topic_names.topic(topic) for topic in READS[role] if topic.sensitive)]
     await require_keys(connection, read, partitions)
     return partitions
 
