@@ -18,7 +18,7 @@ help:
 	@echo "make lint   ruff and mypy alone"
 	@echo "make lowest    a quick set of tests with the lowest versions of everything that turngate needs"
 	@echo "make packages  the wheel, installed with each extra into an environment of its own"
-	@echo "make bench     every figure beside those of other projects, as ratios; about 20 minutes"
+	@echo "make bench     every figure beside those of other projects, as ratios; about half an hour"
 	@echo "make smoke     the working tree beside the commit before it: ratios, judged by nobody"
 	@echo "make reference what is made from the code: the wire's tables, JSON Schemas and the AsyncAPI document in docs/"
 	@echo "make venv   only create $(VENV) and install everything into it"

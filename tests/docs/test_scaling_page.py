@@ -179,6 +179,7 @@ def test_the_defaults_are_those_of_the_settings() -> None:
     demand = example()
     assert demand.worker_open_turns == settings.max_open_turns
     assert f"its default of {settings.max_open_turns:,}" in TEXT
+    assert f"without it {demand.worker_frames_per_s:,.0f} are counted with" in TEXT
     assert demand.runner_calls == settings.max_calls
     assert demand.gateway_streams == settings.gateway_max_streams
     assert Demand.__dataclass_fields__["remembered_days"].default == settings.thread_retention_s / 86_400

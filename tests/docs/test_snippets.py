@@ -38,7 +38,7 @@ NOT_RUN_COMMANDS = {
     "curl": "needs a running gateway; tests/streams/cli/test_first_steps.py runs it with one",
     "make demo": "builds an environment; tests/streams/cli/test_demo.py runs the demo",
     "make test": "is what runs this",
-    "make bench": "takes an hour, and builds an environment",
+    "make bench": "takes half an hour, and builds an environment",
     ".venv-bench/": "needs that environment",
     "npm install": "fetches a package",
     "node ask.mjs": "needs kafkajs and a running pipeline; tests/integration/test_readers.py runs it in one",
