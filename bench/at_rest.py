@@ -12,13 +12,12 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from bench import throughput
+from bench import throughput, workers
 from bench.groups import alone
 from bench.rounds import AbsentError, Contender, Findings, Setting, Values, side_by_side
 
 GROUP = "at-rest"
 PLAIN, SEALED = "turn worker, plain", "turn worker, sealed"
-CHAIN = "bench.scanned:three"
 #: Frames per turn: processor time is what counts here, and its clock ticks a hundred times a second.
 FRAMES, QUICK_FRAMES = 100, 20
 
@@ -29,14 +28,14 @@ async def sealed(bootstrap: str, count: int, frames: int) -> Values:
         raise AbsentError("cryptography is not installed: pip install 'turngate[sealing]'")
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "bench").write_text(os.urandom(32).hex(), encoding="ascii")
-        return await throughput.through_worker(bootstrap, CHAIN, count, frames, key_ring=folder)
+        return await throughput.through_worker(bootstrap, workers.SCANNING_DEPS, count, frames, key_ring=folder)
 
 
 async def measure(setting: Setting) -> Findings:
     """Measure both, round after round."""
     count = throughput.QUICK_TURNS if setting.quick else throughput.TURNS
     frames = QUICK_FRAMES if setting.quick else FRAMES
-    plain = partial(throughput.through_worker, setting.bootstrap, CHAIN, count, frames)
+    plain = partial(throughput.through_worker, setting.bootstrap, workers.SCANNING_DEPS, count, frames)
     contenders = [
         Contender(PLAIN, plain, PLAIN),
         Contender(SEALED, partial(sealed, setting.bootstrap, count, frames), PLAIN),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench import gate, journal, latency, throughput
+from bench import gate, hops, journal, latency, throughput, workers
 from bench.figures import Report
 
 
@@ -22,8 +22,8 @@ class Headline:
 
 _SCANNER = gate.ONE
 _AT_20_000 = "speed, answers of 20,000 characters"
-_WORKER = "turn worker, three redactors and journal"
-_QUIX = "Quix Streams, state per key"
+_WORKER = workers.SCANNING
+_QUIX = hops.QUIX.name
 HEADLINES = (
     Headline("gate", _AT_20_000, _SCANNER, gate.RESCAN, "at least 800"),
     Headline("gate", _AT_20_000, _SCANNER, "Mastra regex filter", "at least 4"),

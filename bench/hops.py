@@ -23,8 +23,9 @@ START_LIMIT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One such program: the module, and what it takes besides the broker's address and two topics."""
+    """One such program: its name in tables, the module, and what it takes besides the broker's address and two topics."""
 
+    name: str
     module: str
     arguments: tuple[str, ...] = ()
     #: Topics that must be there before it starts; `{source}` stands for the source topic.
@@ -38,10 +39,15 @@ class Hop:
         return [python, *module(self.module, bootstrap, source, sink, *self.arguments)[1:]]
 
 
-AIOKAFKA = Hop("bench.hop_aiokafka")
-FAUST = Hop("bench.hop_faust", (str(PARTITIONS), "forward"))
-FAUST_TABLE = Hop("bench.hop_faust", (str(PARTITIONS), "table"), ("{source}-hop-states-changelog",))
-QUIX = Hop("bench.hop_quix", package="quixstreams")
+AIOKAFKA = Hop("bare aiokafka, JSON and a dict", "bench.hop_aiokafka")
+FAUST = Hop("plain Faust, forwards only", "bench.hop_faust", (str(PARTITIONS), "forward"))
+FAUST_TABLE = Hop(
+    "stock Faust, table and send",
+    "bench.hop_faust",
+    (str(PARTITIONS), "table"),
+    ("{source}-hop-states-changelog",),
+)
+QUIX = Hop("Quix Streams, state per key", "bench.hop_quix", package="quixstreams")
 
 
 def python_with(package: str) -> str:

@@ -18,18 +18,18 @@ from bench.frames import FRAME_BYTES, Frame, frame_of, interleaved
 from bench.gate_texts import prose
 from bench.groups import alone
 from bench.rounds import Contender, Findings, Setting, Values, side_by_side
+from bench.sizing import JOURNAL_PER_BYTE, JOURNAL_PER_RECORD
 from bench.workers import Worker
 from topics.ids import TurnKey
 
 GROUP = "journal"
 OURS = "turn worker, three redactors"
-BOUND = "bound: 2.5 x answer + 160 x records"
+BOUND = f"bound: {JOURNAL_PER_BYTE:g} x answer + {JOURNAL_PER_RECORD} x records"
 LENGTHS, QUICK_LENGTHS = (2_000, 20_000, 100_000), (500,)
 TURNS, FRAMES = 200, 50
 AT_ONCE = f"{TURNS} turns of {FRAMES} frames at once"
 QUICK_TURNS, QUICK_FRAMES = 10, 10
 _PAUSE_S = 0.003
-PER_BYTE, PER_RECORD = 2.5, 160
 
 
 async def costs(setting: Setting) -> Values:
@@ -42,7 +42,7 @@ async def costs(setting: Setting) -> Values:
     ]
     many = list(interleaved(count, frames))
     async with (
-        workers.worker(setting.bootstrap, "bench.scanned:three") as ours,
+        workers.worker(setting.bootstrap, workers.SCANNING_DEPS) as ours,
         load.producing(setting.bootstrap) as producer,
         load.reading(setting.bootstrap, ours.released) as reader,
     ):
@@ -55,7 +55,7 @@ async def costs(setting: Setting) -> Values:
             found[Measure(f"changelog of {name}", "bytes", "less")] = size
             found[Measure(f"changelog records of {name}", "records", "less")] = records
             found[Measure(f"changelog per answer byte, {name}", "bytes", "less")] = size / text_bytes(answer)
-            found[_bound(name)] = PER_BYTE * text_bytes(answer) + PER_RECORD * records
+            found[_bound(name)] = JOURNAL_PER_BYTE * text_bytes(answer) + JOURNAL_PER_RECORD * records
     return found
 
 

@@ -27,11 +27,10 @@ from bench.figures import Measure
 from bench.frames import Frame, interleaved, turns
 from bench.groups import alone
 from bench.hops import Hop
-from bench.rounds import Contender, FailedError, Findings, Run, Setting, Values, side_by_side
+from bench.rounds import Contender, FailedError, Findings, Setting, Values, side_by_side
 
 GROUP = "latency"
-BASE = "bare aiokafka, JSON and a dict"
-OURS = "turn worker, three redactors and journal"
+BASE = hops.AIOKAFKA.name
 RATES = (500, 5_000)
 #: The highest rate at which those take part that cannot keep up with more.
 SLOW_UP_TO = 500
@@ -179,16 +178,12 @@ def contenders(setting: Setting, rate: int) -> list[Contender]:
     """Return who takes part at a rate."""
     pace = Pace(rate, QUICK_TURNS, QUICK_SECONDS, QUICK_WARM_UP_S) if setting.quick else Pace(rate)
 
-    def hop(which: Hop) -> Run:
-        return partial(through_hop, which, setting.bootstrap, pace)
+    def hop(which: Hop, *, peer: bool = True) -> Contender:
+        return Contender(which.name, partial(through_hop, which, setting.bootstrap, pace), BASE, peer)
 
-    found = [
-        Contender(BASE, hop(hops.AIOKAFKA), base=BASE),
-        Contender("Quix Streams, state per key", hop(hops.QUIX), base=BASE, peer=True),
-        Contender("stock Faust, table and send", hop(hops.FAUST_TABLE), base=BASE, peer=True),
-        Contender(OURS, partial(through_worker, setting.bootstrap, "bench.scanned:three", pace), base=BASE),
-    ]
-    return [one for one in found if rate <= SLOW_UP_TO or "Faust" not in one.name]
+    slow = [hop(hops.FAUST_TABLE)] if rate <= SLOW_UP_TO else []
+    ours = partial(through_worker, setting.bootstrap, workers.SCANNING_DEPS, pace)
+    return [hop(hops.AIOKAFKA, peer=False), hop(hops.QUIX), *slow, Contender(workers.SCANNING, ours, BASE)]
 
 
 async def measure(setting: Setting) -> Findings:

@@ -36,7 +36,6 @@ OWN_CORES = Measure("speed with a core for each worker", "frames/s")
 MEMORY = Measure("memory per open turn", "kB", "less")
 IDLE = Measure("processor time while nothing comes", "ms/s", "less")
 BASE = "1 worker, 4 partitions, 200 open turns"
-DEPS = "bench.scanned:three"
 TURNS, FRAMES = 200, 400
 QUICK_TURNS, QUICK_FRAMES = 20, 20
 MANY_PARTITIONS = 64
@@ -63,7 +62,7 @@ class Shape:
 
     workers: int = 1
     partitions: int = PARTITIONS
-    deps: str = DEPS
+    deps: str = workers.SCANNING_DEPS
     idle: int = 0
 
 

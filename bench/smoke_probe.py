@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 
-from bench import gate_ours, throughput
+from bench import gate_ours, throughput, workers
 from bench.gate_texts import frames_of, prose
 from bench.recovery import PARTITIONS, desk_of, frame_source, request_source
 from streams.brokers.embedded import EmbeddedBroker
@@ -21,7 +21,6 @@ from topics.ids import TurnKey
 CHARS = 20_000
 DESK_TURNS, DESK_FRAMES = 50, 40
 WORKER_TURNS, WORKER_FRAMES = 100, 100
-CHAIN = "bench.scanned:three"
 GATE = "gate, characters per second of processor time, answer of 20,000"
 SCANNERS = "scanners alone, characters per second of processor time"
 DESK = "desk and journal, frames per second of processor time"
@@ -53,7 +52,7 @@ async def desk() -> dict[str, float]:
 def _desk() -> float:
     turns = [TurnKey("default", f"thread-{number}", f"turn-{number}") for number in range(DESK_TURNS * PARTITIONS)]
     turns = [turn for turn in turns if turn.thread.partition(PARTITIONS) == 0]
-    desk = desk_of(CHAIN)
+    desk = desk_of(workers.SCANNING_DEPS)
     desk.take([request_source(turn, number) for number, turn in enumerate(turns)], 0.0)
     batches = [[frame_source(turn, seq, seq) for turn in turns] for seq in range(DESK_FRAMES)]
     began = time.process_time()
@@ -71,7 +70,7 @@ def _desk() -> float:
 async def worker() -> dict[str, float]:
     """Measure one turn worker with three redactors."""
     async with EmbeddedBroker() as broker:
-        found = await throughput.through_worker(broker.bootstrap, CHAIN, WORKER_TURNS, WORKER_FRAMES)
+        found = await throughput.through_worker(broker.bootstrap, workers.SCANNING_DEPS, WORKER_TURNS, WORKER_FRAMES)
     return {WORKER: found[throughput.SPEED], WORKER_CPU: 1e6 / found[throughput.PROCESSOR]}
 
 

@@ -19,17 +19,17 @@ from bench.frames import interleaved, turns
 from bench.groups import alone
 from bench.hops import Hop
 from bench.processes import cpu_s
-from bench.rounds import Contender, Findings, Run, Setting, Values, side_by_side
+from bench.rounds import Contender, Findings, Setting, Values, side_by_side
 
 GROUP = "throughput"
 SPEED = Measure("speed", "frames/s")
 PROCESSOR = Measure("processor time per frame", "us", "less")
-BASE = "stock Faust, table and send"
+BASE = hops.FAUST_TABLE.name
 TURNS = 200
 #: Frames per turn, for the slow and for the fast: each is to be measured for some seconds.
 FEW, MANY = 50, 200
 QUICK_TURNS, QUICK_FRAMES = 20, 20
-#: What a frame adds when it is one of many, in microseconds of one second.
+#: Microseconds in a second.
 _US = 1e6
 
 
@@ -66,21 +66,20 @@ def contenders(setting: Setting) -> list[Contender]:
     count = QUICK_TURNS if setting.quick else TURNS
     few, many = (QUICK_FRAMES, QUICK_FRAMES) if setting.quick else (FEW, MANY)
 
-    def hop(which: Hop, frames: int) -> Run:
-        return partial(through_hop, which, setting.bootstrap, count, frames)
+    def hop(which: Hop, frames: int, *, peer: bool = True) -> Contender:
+        return Contender(which.name, partial(through_hop, which, setting.bootstrap, count, frames), BASE, peer)
 
-    def worker(deps: str | None) -> Run:
-        return partial(through_worker, setting.bootstrap, deps, count, many)
+    def worker(name: str, deps: str | None) -> Contender:
+        return Contender(name, partial(through_worker, setting.bootstrap, deps, count, many), BASE)
 
-    found = [
-        (BASE, hop(hops.FAUST_TABLE, few), True),
-        ("plain Faust, forwards only", hop(hops.FAUST, few), True),
-        ("bare aiokafka, JSON and a dict", hop(hops.AIOKAFKA, many), False),
-        ("Quix Streams, state per key", hop(hops.QUIX, many), True),
-        ("turn worker, no processors", worker(None), False),
-        ("turn worker, three redactors and journal", worker("bench.scanned:three"), False),
+    return [
+        hop(hops.FAUST_TABLE, few),
+        hop(hops.FAUST, few),
+        hop(hops.AIOKAFKA, many, peer=False),
+        hop(hops.QUIX, many),
+        worker("turn worker, no processors", None),
+        worker(workers.SCANNING, workers.SCANNING_DEPS),
     ]
-    return [Contender(name, run, base=BASE, peer=peer) for name, run, peer in found]
 
 
 async def measure(setting: Setting) -> Findings:

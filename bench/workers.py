@@ -24,6 +24,9 @@ from topics.names import FRAMES, PROMPTS, RELEASED_FRAMES, Names
 from topics.sealing import Sealing
 
 START_LIMIT_S = 60.0
+#: The chain that most measurements have, and what a worker with it is called in tables.
+SCANNING_DEPS = "bench.scanned:three"
+SCANNING = "turn worker, three redactors and journal"
 
 
 @dataclass(frozen=True, slots=True)
