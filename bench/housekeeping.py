@@ -12,8 +12,6 @@ import argparse
 import asyncio
 import json
 import statistics
-import subprocess
-import sys
 import time
 import uuid
 from contextlib import AsyncExitStack
@@ -25,11 +23,11 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from bench.figures import Measure
-from bench.processes import ROOT, memory_kb
+from bench.processes import memory_kb
 from bench.rounds import Contender, Findings, Setting, Values, side_by_side
-from bench.workers import journal_size
+from bench.workers import journal_size, running_worker
 from streams.brokers.embedded import EmbeddedBroker
-from streams.settings import Settings, environment
+from streams.settings import Settings
 from topics import codec, names
 from topics.admin import TopicAdmin
 from topics.connection import Connection
@@ -146,15 +144,9 @@ async def keep_house(bootstrap: str, turns: int, *, chars: int, history: bool, c
     connection, topic_names = Connection(bootstrap), Names(f"bench-{uuid.uuid4().hex[:8]}.")
     await TopicAdmin(connection, topic_names).create(PARTITIONS)
     settings = Settings(broker=bootstrap, prefix=topic_names.prefix, log_level="error")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "turngate", "worker", "--role", "turns"],
-        env=environment(settings),
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-    )
     memory: list[tuple[int, int]] = []
     began = time.perf_counter()
-    try:
+    with running_worker(settings) as process:
         async with Crowd(connection, topic_names, chars=chars, history=history) as crowd:
             for step in range(STEPS):
                 for first in range(step * turns // STEPS, (step + 1) * turns // STEPS, PAGE):
@@ -173,9 +165,6 @@ async def keep_house(bootstrap: str, turns: int, *, chars: int, history: bool, c
                 before, clean = clean, await journal_size(bootstrap, topic_names)
                 if clean[0] < dirty[0] / 2 and clean[0] >= before[0] * 0.98:
                     break
-    finally:
-        process.kill()
-        process.wait()
     return Housekeeping(turns, seconds, memory, dirty, clean)
 
 

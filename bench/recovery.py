@@ -12,22 +12,18 @@ import argparse
 import asyncio
 import itertools
 import json
-import re
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 
+from bench import workers
 from bench.figures import Figure, Measure
-from bench.processes import ROOT, cpu_s
+from bench.processes import cpu_s, memory_kb
 from bench.rounds import Findings, Setting
 from processors import Deps, load_deps
 from streams.brokers.embedded import EmbeddedBroker
@@ -35,7 +31,7 @@ from streams.journal.claims import Claim
 from streams.journal.runs import Handed, Run
 from streams.journal.writer import JournalWriter, Row
 from streams.roles.turns import policy
-from streams.settings import Settings, environment
+from streams.settings import Settings
 from streams.sources import Source
 from streams.turns.desk import Desk
 from streams.turns.desk_settings import DeskSettings
@@ -179,34 +175,17 @@ class Restart:
 async def restart(connection: Connection, topic_names: Names, deps: str | None, turns: int) -> Restart:
     """Start a worker, wait until it restored every partition and the owed text of `turns` turns is out, and kill it."""
     settings = Settings(broker=connection.bootstrap_servers, prefix=topic_names.prefix, deps=deps, log_level="info")
-    with tempfile.NamedTemporaryFile("w+") as log:
-        began = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "turngate", "worker", "--role", "turns"],
-            env=environment(settings),
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-        )
-        try:
-            owed = asyncio.create_task(_owed(connection, topic_names, turns))
-            async with asyncio.timeout(LIMIT_S):
-                while _read(log.name).count(" restored: ") < PARTITIONS:
-                    if process.poll() is not None:
-                        raise SystemExit(f"the worker ended:\n{_read(log.name)[-3000:]}")
-                    await asyncio.sleep(0.02)
-                ready_s, used_s = time.perf_counter() - began, cpu_s(process.pid)
-                owed_s = await owed - began
-            await asyncio.sleep(1.0)
-            memory = dict(re.findall(r"(VmRSS|VmHWM):\s+(\d+) kB", _read(f"/proc/{process.pid}/status")))
-            return Restart(ready_s, used_s, owed_s, int(memory["VmRSS"]), int(memory["VmHWM"]))
-        finally:
-            process.kill()
-            process.wait()
-
-
-def _read(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8")
+    began = time.perf_counter()
+    with workers.running_worker(settings) as process:
+        owed = asyncio.create_task(_owed(connection, topic_names, turns))
+        async with asyncio.timeout(LIMIT_S):
+            while workers.restored(process) < PARTITIONS:
+                process.check()
+                await asyncio.sleep(0.02)
+            ready_s, used_s = time.perf_counter() - began, cpu_s(process.pid)
+            owed_s = await owed - began
+        await asyncio.sleep(1.0)
+        return Restart(ready_s, used_s, owed_s, memory_kb(process.pid), memory_kb(process.pid, "VmHWM"))
 
 
 async def _owed(connection: Connection, topic_names: Names, turns: int) -> float:

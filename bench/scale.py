@@ -25,6 +25,7 @@ from bench.frames import PARTITIONS, Frame, of_turns
 from bench.groups import alone
 from bench.processes import Running, cpu_s, memory_kb
 from bench.rounds import Contender, FailedError, Findings, Setting, Values, side_by_side
+from bench.workers import SCANNING_DEPS
 from topics import codec, names
 from topics.content import TextPart
 from topics.ids import ThreadKey, TurnKey
@@ -62,7 +63,7 @@ class Shape:
 
     workers: int = 1
     partitions: int = PARTITIONS
-    deps: str = workers.SCANNING_DEPS
+    deps: str = SCANNING_DEPS
     idle: int = 0
 
 
@@ -88,22 +89,17 @@ async def crew(bootstrap: str, shape: Shape) -> AsyncIterator[tuple[workers.Work
         opened = workers.worker(bootstrap, shape.deps, partitions=shape.partitions, **settings)
         first = await stack.enter_async_context(opened)
         processes = [first.process]
-        await _settled(lambda: restored(first.process) >= shape.partitions, processes)
+        await _settled(lambda: workers.restored(first.process) >= shape.partitions, processes)
         for _ in range(shape.workers - 1):
-            before = restored(first.process)
+            before = workers.restored(first.process)
             processes.append(stack.enter_context(first.another()))
             shares = shape.partitions // shape.workers
 
             def shared(before: int = before, shares: int = shares) -> bool:
-                return restored(processes[-1]) >= shares and restored(first.process) >= before + shares
+                return workers.restored(processes[-1]) >= shares and workers.restored(first.process) >= before + shares
 
             await _settled(shared, processes)
         yield first, processes
-
-
-def restored(process: Running) -> int:
-    """Return how many partitions a worker has restored since it started, as its log says."""
-    return process.printed.count(" restored: ")
 
 
 async def _settled(reached: Callable[[], bool], processes: list[Running]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,11 +40,9 @@ class Worker:
     sealing: Sealing
     settings: Settings
 
-    @contextmanager
-    def another(self) -> Iterator[Running]:
+    def another(self) -> AbstractContextManager[Running]:
         """Run one more worker, on the same topics and with the same settings."""
-        with running(module("turngate", "worker", "--role", "turns"), env=environment(self.settings)) as process:
-            yield process
+        return running_worker(self.settings)
 
     @property
     def frames(self) -> str:
@@ -79,9 +77,19 @@ async def worker(
     sealing = sealing_of(given)
     connection = Connection(bootstrap, sealing=sealing)
     await TopicAdmin(connection, names).create(partitions)
-    with running(module("turngate", "worker", "--role", "turns"), env=environment(given)) as process:
+    with running_worker(given) as process:
         async with TurnClient(connection, names) as client:
             yield Worker(bootstrap, names, process, client, sealing, given)
+
+
+def running_worker(settings: Settings) -> AbstractContextManager[Running]:
+    """Run one turn worker with these settings, and kill it at the end of the block."""
+    return running(module("turngate", "worker", "--role", "turns"), env=environment(settings))
+
+
+def restored(process: Running) -> int:
+    """Return how many partitions a worker has restored since it started, as its log says at level `info`."""
+    return process.printed.count(" restored: ")
 
 
 def ends(value: bytes) -> int:
