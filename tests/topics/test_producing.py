@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.brokers.broker import Broker
-from tests.topics.test_sealing_clients import BOTH, Place
-from topics.admin import TopicAdmin
-from topics.connection import Connection
-from topics.names import FRAMES, Names
+from tests.topics.places import Place
+from tests.topics.test_sealing_clients import BOTH
 from topics.sealing import AsStored, Sealing
 from topics.trace_context import Headers
-
-
-@pytest.fixture
-async def frames(broker: Broker, prefix: str) -> Place:
-    """Give the frames of an empty pipeline."""
-    await TopicAdmin(Connection(broker.bootstrap), Names(prefix)).create(1)
-    return Place(broker.bootstrap, Names(prefix).topic(FRAMES))
 
 
 @pytest.mark.parametrize("sealing", [Sealing(), Sealing(BOTH)], ids=["plain", "sealed"])

@@ -222,8 +222,10 @@ def test_a_layout_from_the_future_is_told_from_damage() -> None:
 
 
 def test_whoever_asks_how_records_are_kept_sees_them_so() -> None:
-    """Nothing is opened, and nothing refused."""
+    """It concerns no topic, which consumers ask before they open or refuse anything, and it seals nothing."""
+    assert Sealing().concerns(TOPIC)
     assert not AsStored().concerns(TOPIC)
+    assert AsStored().seal(TOPIC, KEY, VALUE) is VALUE
 
 
 def write(folder: Path, **files: str) -> Path:

@@ -2,59 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from tests.brokers.broker import Broker
-from topics.admin import TopicAdmin
-from topics.connection import Connection
+from tests.topics.places import Place
 from topics.errors import SealedRecordError
 from topics.key_ring import KeyRing
 from topics.key_use import require_keys
-from topics.names import FRAMES, RELEASED_FRAMES, Names
+from topics.names import FRAMES, RELEASED_FRAMES
 from topics.sealing import AsStored, Sealing
 from topics.unreadable import Unreadable
 
 OLD = KeyRing({"old": bytes(32)}, "old")
 BOTH = KeyRing({"old": bytes(32), "new": bytes(range(32))}, "new")
-
-
-class Place:
-    """One topic of one partition, written and read with different keys."""
-
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        self.bootstrap = bootstrap
-        self.topic = topic
-
-    def connection(self, sealing: Sealing) -> Connection:
-        """Return a connection with these keys."""
-        return Connection(self.bootstrap, sealing=sealing)
-
-    async def send(self, sealing: Sealing, *values: bytes | None) -> None:
-        """Write records, each with the key `k`."""
-        async with self.connection(sealing).producer() as producer:
-            for value in values:
-                await producer.send_and_wait(self.topic, value, key=b"k", partition=0)
-
-    async def read(self, sealing: Sealing, count: int) -> Sequence[ConsumerRecord]:
-        """Return the topic's first records."""
-        found: list[ConsumerRecord] = []
-        async with self.connection(sealing).consumer() as consumer:
-            place = TopicPartition(self.topic, 0)
-            consumer.assign([place])
-            await consumer.seek_to_beginning(place)
-            while len(found) < count:
-                found += (await consumer.getmany(timeout_ms=200)).get(place, [])
-        return found
-
-
-@pytest.fixture
-async def frames(broker: Broker, prefix: str) -> Place:
-    """Give the frames of an empty pipeline."""
-    await TopicAdmin(Connection(broker.bootstrap), Names(prefix)).create(1)
-    return Place(broker.bootstrap, Names(prefix).topic(FRAMES))
 
 
 async def test_values_are_sealed_on_the_way_and_keys_and_tombstones_are_not(frames: Place) -> None:

@@ -16,14 +16,13 @@ from streams.runner.models import MODEL_CALLS, ModelRunner
 from streams.sources import Source
 from tests.memory.broker import Broker
 from tests.memory.ports import MemoryLogs, MemoryProducer, replay_of
-from tests.memory.power import Power
 from tests.memory.simtime import jump, settled, simulate, wall_clock
+from tests.streams.runner.by_hand import FedByHand, on_a
 from tests.streams.runner.simulation import JOURNAL, frames_of, prompt
 from tests.streams.turns.simulation import DEAD_LETTERS, FRAMES, NAMES
-from topics import codec, names
+from topics import names
 from topics.ids import TurnKey
-from topics.names import Topic
-from topics.records import CancelCall, PromptRequest, Record
+from topics.records import CancelCall, PromptRequest
 
 KEEP_S = 1000.0
 
@@ -48,20 +47,19 @@ class Provider:
         """Do nothing."""
 
 
-class Bench:
+class Bench(FedByHand):
     """A model runner with one partition, fed by hand; `trace` is what it does to the outside world, in order."""
 
+    requests = names.PROMPTS
+
     def __init__(self, broker: Broker | None = None) -> None:
-        self.trace: list[str] = []
-        self.fatal: list[BaseException] = []
+        super().__init__(broker)
         self.refused: list[str] = []
-        self.broker = broker or Broker()
-        self.power = Power()
         self.producer = MemoryProducer(self.broker, self.power, self.trace.append)
         self.provider = Provider(self.trace)
         self.runner = ModelRunner(
             self._adapter_for,
-            Ports(self.producer, NAMES, "runner", wall_clock, self._on_fatal, refused=self.refused.append),
+            Ports(self.producer, NAMES, "runner", wall_clock, self.die, refused=self.refused.append),
             MemoryLogs(self.producer, JOURNAL),
             partitions=1,
             max_calls=2,
@@ -69,51 +67,14 @@ class Bench:
             replays=lambda: {0: replay_of(self.broker, JOURNAL, 0)},
             unique=lambda: str(id(self)),
         )
-        self._offset = 0
 
     def _adapter_for(self, request: PromptRequest) -> ModelAdapter:  # noqa: ARG002 - one model serves all
         return self.provider
 
-    def _on_fatal(self, exc: BaseException) -> None:
-        self.fatal.append(exc)
-        self.power.cut()
-
-    async def start(self) -> None:
-        """Claim and restore."""
-        await self.runner.partitions.claim({0})
-        await self.runner.partitions.restore()
-        await settled()
-
-    async def deliver(self, *records: Record | bytes, topic: Topic = names.PROMPTS) -> list[str]:
-        """Deliver records as one batch; return what happened because of them."""
-        before = len(self.trace)
-        for record in records:
-            self._offset += 1
-            value = codec.encode(record) if isinstance(record, Record) else record
-            await self.runner.deliver(Source(topic, 0, self._offset, value, self._acknowledgement(self._offset)))
-        await settled()
-        return self.trace[before:]
-
-    def _acknowledgement(self, offset: int) -> Callable[[], None]:
-        def ack() -> None:
-            if self.power.reach("ack"):
-                self.trace.append(f"ack {offset}")
-
-        return ack
-
 
 def on_a_bench(test: Callable[[Bench], Awaitable[None]]) -> None:
     """Run `test` with a runner that is fed by hand."""
-
-    async def main() -> None:
-        bench = Bench()
-        await bench.start()
-        bench.trace.clear()
-        await test(bench)
-        bench.power.cut()
-        await bench.runner.partitions.lose()
-
-    simulate(main())
+    on_a(Bench, test)
 
 
 def test_started_is_journaled_then_acknowledged_then_called() -> None:

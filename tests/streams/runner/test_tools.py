@@ -19,13 +19,13 @@ from streams.tools.ports import ToolObserver
 from tests.memory.broker import Broker
 from tests.memory.ports import MemoryLogs, MemoryProducer, replay_of
 from tests.memory.power import Power
-from tests.memory.simtime import settled, simulate, wall_clock
+from tests.memory.simtime import settled, wall_clock
+from tests.streams.runner.by_hand import FedByHand, on_a
 from tests.streams.runner.tool_simulation import JOURNAL, RESULTS, Workshop, results_of, tool_call
 from tests.streams.turns.simulation import NAMES
 from topics import codec, names
 from topics.ids import TurnKey
-from topics.names import Topic
-from topics.records import CancelCall, Record
+from topics.records import CancelCall
 from topics.trace_context import Headers
 
 NOW = 1_800_000_000.0
@@ -66,20 +66,19 @@ class Producer(MemoryProducer):
         return self.futures[-1]
 
 
-class Bench:
+class Bench(FedByHand):
     """A tool runner with one partition; `trace` is what it does to the outside world, in order."""
 
+    requests = names.TOOL_CALLS
+
     def __init__(self, broker: Broker | None = None) -> None:
-        self.trace: list[str] = []
-        self.fatal: list[BaseException] = []
-        self.broker = broker or Broker()
-        self.power = Power()
+        super().__init__(broker)
         self.producer = Producer(self.broker, self.power, self.trace.append)
         self.workshop = Workshop()
         self.watch = Watch()
         self.runner = ToolRunner(
             self.workshop,
-            Ports(self.producer, NAMES, "runner", wall_clock, self._on_fatal),
+            Ports(self.producer, NAMES, "runner", wall_clock, self.die),
             MemoryLogs(self.producer, JOURNAL),
             RunnerSettings(partitions=1, max_calls=2, keep_s=1000.0),
             max_result_bytes=500,
@@ -87,34 +86,6 @@ class Bench:
             replays=lambda: {0: replay_of(self.broker, JOURNAL, 0)},
             unique=lambda: str(id(self)),
         )
-        self._offset = 0
-
-    def _on_fatal(self, exc: BaseException) -> None:
-        self.fatal.append(exc)
-        self.power.cut()
-
-    async def start(self) -> None:
-        """Claim and restore."""
-        await self.runner.partitions.claim({0})
-        await self.runner.partitions.restore()
-        await settled()
-
-    async def deliver(self, *records: Record | bytes, topic: Topic = names.TOOL_CALLS) -> list[str]:
-        """Deliver records as one batch; return what happened because of them."""
-        before = len(self.trace)
-        for record in records:
-            self._offset += 1
-            value = codec.encode(record) if isinstance(record, Record) else record
-            await self.runner.deliver(Source(topic, 0, self._offset, value, self._acknowledgement(self._offset)))
-        await settled()
-        return self.trace[before:]
-
-    def _acknowledgement(self, offset: int) -> Callable[[], None]:
-        def ack() -> None:
-            if self.power.reach("ack"):
-                self.trace.append(f"ack {offset}")
-
-        return ack
 
     def errors(self) -> dict[str, str]:
         """Return the class names of the errors so far, by call id."""
@@ -124,16 +95,7 @@ class Bench:
 
 def on_a_bench(test: Callable[[Bench], Awaitable[None]]) -> None:
     """Run `test` with a runner that is fed by hand."""
-
-    async def main() -> None:
-        bench = Bench()
-        await bench.start()
-        bench.trace.clear()
-        await test(bench)
-        bench.power.cut()
-        await bench.runner.partitions.lose()
-
-    simulate(main())
+    on_a(Bench, test)
 
 
 def test_started_is_journaled_then_acknowledged_then_run_then_finished() -> None:
