@@ -92,7 +92,7 @@ class JournalOwner(Generic[L]):
             for value in replay.claim_values:
                 Claim.decode(value).expect(self._claim.partitions, self._logs.topic)
             self._void += len(replay.void)
-            await journal.clear(replay.litter(journal.own_claim))
+            await journal.append((), replay.litter(journal.own_claim))
             self.loops[partition] = await self._open(partition, journal, replay)
 
     def _place(self, partition: int) -> str:

@@ -62,18 +62,17 @@ class JournalWriter:
         (epoch,) = await offsets_of(await log.send_all([(key, claim.encode(), ())]))
         return cls(log, epoch=epoch, own_claim=key, place=place)
 
-    async def append(self, rows: Sequence[Row]) -> None:
-        """Append `rows` in order; returns once all of them are acknowledged and the fence held.
+    async def append(self, rows: Sequence[Row], gone: Sequence[bytes] = ()) -> None:
+        """Append tombstones for the keys that are `gone`, then `rows`, in order.
+
+        Returns once all of them are acknowledged and the fence held.
 
         Raises:
             SupersededError: another worker has claimed the partition.
             UnreadableGapError: somebody else wrote, and what cannot be established.
         """
-        await self._send([(RowKey(row.subject, row.n, self.epoch).encode(), row.value, ()) for row in rows])
-
-    async def clear(self, keys: Sequence[bytes]) -> None:
-        """Append tombstones for `keys`, under the same fence as rows."""
-        await self._send([(key, None, ()) for key in keys])
+        tombstones: list[Handed] = [(key, None, ()) for key in gone]
+        await self._send([*tombstones, *((RowKey(row.subject, row.n, self.epoch).encode(), row.value, ()) for row in rows)])
 
     async def _send(self, records: Sequence[Handed]) -> None:
         for run in await self._log.send_all(records):

@@ -114,7 +114,8 @@ class CallLoop(Generic[R]):
             await one
         now = self._ports.clock()
         await self._journal.append([self._desk.finished(call, now) for call in interrupted])
-        await self._journal.clear(self._desk.leftovers())
+        self._journal.clear(self._desk.leftovers())
+        await self._journal.flush()
         if self._ports.tracer is not None:
             for call, (parent, began) in self._desk.causes.items():
                 self._ports.tracer.interrupted(call, parent, began, now)
@@ -138,7 +139,8 @@ class CallLoop(Generic[R]):
         self.requests_waiting -= sum(isinstance(item, Source) and item.topic is self._kind.requests for item in batch)
         for cancel in plan.cancels:
             self._maker.cancel(cancel)
-        await self._journal.clear(self._desk.leftovers())  # 6
+        self._journal.clear(self._desk.leftovers())  # 6
+        await self._journal.flush()
 
     async def _tell(self, told: Sequence[Erased]) -> None:
         topic = self._ports.names.topic(names.ERASURES)
@@ -160,7 +162,8 @@ class CallLoop(Generic[R]):
     async def _expire(self) -> None:
         if self._expiry_due:
             self._expiry_due = False
-            await self._journal.clear(self._desk.expired(self._ports.clock()))
+            self._journal.clear(self._desk.expired(self._ports.clock()))
+            await self._journal.flush()
 
     async def _guarded(self, run: Coroutine[Any, Any, None]) -> None:
         try:

@@ -8,7 +8,7 @@ A batch is everything that waits. For each batch, in this order:
     4. publish    hand the effects to the publisher, which sends them in order while the loop goes on
     5. ack        acknowledge the batch's source records, in offset order
     6. work       let the turns that were touched have their chains run
-    7. clear      remove what closed turns and long threads left in the journal
+    7. clear      remove what closed turns and long threads left in the journal: with the next append, if one is due
 
 A crash before 2 is a batch that never was: its sources come again. A crash after 2 is mended by replay: what was to be
 published is owed until a later record says that it was confirmed. Nothing slow happens here: chains run as chores, and
@@ -182,18 +182,21 @@ class PartitionLoop:
             self._chores.reconcile(key, turn, self.desk.work(key))
 
     async def _clear(self, plan: Plan) -> None:
-        await self._journal.clear_but_last([str(key) for key in plan.closed])
+        self._journal.clear_but_last([str(key) for key in plan.closed])
         for trim in plan.trims:
-            await self._journal.clear_before(trim.subject, trim.keep_from)
+            self._journal.clear_before(trim.subject, trim.keep_from)
         told = [answer for answer in plan.answers if not answer.refused]
         await self._journal.append([self.desk.erasures.told(answer) for answer in told])
-        await self._journal.clear([*plan.erased, *map(owed_subject, told)])
+        self._journal.clear([*plan.erased, *map(owed_subject, told)])
+        if not self._inbox:
+            await self._journal.flush()
 
     async def _expire(self) -> None:
         """Remove closed turns that no duplicate can ask for any more. Here, because only this task appends."""
         if self._expiry_due:
             self._expiry_due = False
-            await self._journal.clear(self.desk.expired(self._ports.clock()))
+            self._journal.clear(self.desk.expired(self._ports.clock()))
+            await self._journal.flush()
 
     # -- beside it ----------------------------------------------------------------------------------------------------
 

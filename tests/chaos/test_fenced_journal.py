@@ -89,7 +89,7 @@ async def test_nothing_late_changes_a_journal_that_was_cleaned(broker: Broker, p
         old = await zombie.claim("zombie")
         for n in range(8):
             await old.append([Row("open", n, b"%d" % n), Row("over", n, b"%d" % n)])
-        await old.clear([RowKey("over", n, old.epoch).encode() for n in range(7)])
+        await old.append((), [RowKey("over", n, old.epoch).encode() for n in range(7)])
         # Everything up to here is valid: this is what the successor reads, and what must stay so.
         before = rows_of(replayed(await compaction.records(connection, topic)))
         assert before == {"open": [b"%d" % n for n in range(8)], "over": [b"7"]}
@@ -128,7 +128,7 @@ async def test_nothing_late_changes_a_journal_that_was_cleaned(broker: Broker, p
 
         # The next owner throws out what is void, then the claims; after the cleaner nothing says any more who was first.
         third = await owner.claim("third")
-        await third.clear(replayed(await compaction.records(connection, topic)).litter(third.own_claim))
+        await third.append((), replayed(await compaction.records(connection, topic)).litter(third.own_claim))
         new = third
 
         def litter_is_clean(found: list[compaction.Found]) -> bool:

@@ -17,19 +17,19 @@ class Recorder:
     epoch = 7
 
     def __init__(self) -> None:
-        self.appended: list[Sequence[Row]] = []
-        self.cleared: list[Sequence[bytes]] = []
+        self.written: list[tuple[list[bytes], list[Row]]] = []
         self.failure: Exception | None = None
 
-    async def append(self, rows: Sequence[Row]) -> None:
-        """Note rows."""
+    async def append(self, rows: Sequence[Row], gone: Sequence[bytes] = ()) -> None:
+        """Note tombstones and rows."""
         if self.failure is not None:
             raise self.failure
-        self.appended.append(rows)
+        self.written.append((list(gone), list(rows)))
 
-    async def clear(self, keys: Sequence[bytes]) -> None:
-        """Note tombstones."""
-        self.cleared.append(keys)
+
+def row_key(subject: str, n: int, epoch: int = 7) -> bytes:
+    """Return the key of a row."""
+    return RowKey(subject, n, epoch).encode()
 
 
 async def test_rows_that_were_there_and_rows_appended_are_cleared_with_their_own_keys() -> None:
@@ -37,10 +37,26 @@ async def test_rows_that_were_there_and_rows_appended_are_cleared_with_their_own
     writer = Recorder()
     journal = PartitionJournal(writer, {"s": {0: (3, b"")}})
     await journal.append([Row("s", 1, b""), Row("s", 2, b""), Row("t", 0, b"")])
-    await journal.clear_but_last(["s"])
-    assert writer.cleared == [[RowKey("s", 0, 3).encode(), RowKey("s", 1, 7).encode()]]
-    await journal.clear(["s", "t"])
-    assert writer.cleared[1] == [RowKey("s", 2, 7).encode(), RowKey("t", 0, 7).encode()]
+    journal.clear_but_last(["s"])
+    await journal.flush()
+    assert writer.written[1] == ([row_key("s", 0, 3), row_key("s", 1)], [])
+    journal.clear(["s", "t"])
+    await journal.flush()
+    assert writer.written[2] == ([row_key("s", 2), row_key("t", 0)], [])
+
+
+async def test_what_was_cleared_goes_before_the_rows_of_the_next_append() -> None:
+    """In one batch, and once; a row of the same key that is written later is not cleared by it."""
+    writer = Recorder()
+    journal = PartitionJournal(writer, {})
+    await journal.append([Row("s", 0, b"")])
+    journal.clear(["s"])
+    journal.clear_before("s", 9)
+    assert len(writer.written) == 1
+    await journal.append([Row("s", 0, b"again")])
+    assert writer.written[1] == ([row_key("s", 0)], [Row("s", 0, b"again")])
+    await journal.flush()
+    assert len(writer.written) == 2
 
 
 async def test_nothing_is_written_for_nothing() -> None:
@@ -48,9 +64,10 @@ async def test_nothing_is_written_for_nothing() -> None:
     writer = Recorder()
     journal = PartitionJournal(writer, {})
     await journal.append([])
-    await journal.clear_but_last(["nobody"])
-    await journal.clear([])
-    assert (writer.appended, writer.cleared) == ([], [])
+    journal.clear_but_last(["nobody"])
+    journal.clear([])
+    await journal.flush()
+    assert writer.written == []
 
 
 async def test_rows_count_only_once_they_are_durable() -> None:
@@ -60,5 +77,7 @@ async def test_rows_count_only_once_they_are_durable() -> None:
     writer.failure = ConnectionError("gone")
     with pytest.raises(ConnectionError):
         await journal.append([Row("s", 0, b"")])
-    await journal.clear(["s"])
-    assert writer.cleared == []
+    writer.failure = None
+    journal.clear(["s"])
+    await journal.flush()
+    assert writer.written == []

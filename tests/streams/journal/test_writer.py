@@ -146,10 +146,10 @@ def test_tombstones_are_fenced_as_rows_are() -> None:
     """A superseded worker must not clear on and on."""
 
     async def test(place: Place) -> None:
-        await place.writer.clear([RowKey("s", 0, 0).encode()])
+        await place.writer.append((), [RowKey("s", 0, 0).encode()])
         place.others_write(claim_key("third"), Claim("third", 1).encode())
         with pytest.raises(SupersededError):
-            await place.writer.clear([RowKey("s", 1, 0).encode()])
+            await place.writer.append((), [RowKey("s", 1, 0).encode()])
 
     at_a_place(test)
 
