@@ -66,6 +66,28 @@ def of_turns(
             yield frame
 
 
+def steady(slots: int, frames: int, each: int, words: str) -> Iterator[Frame]:
+    """Yield `frames` frames of as many turns at a time as there are `slots`, of `each` frames every turn.
+
+    Where a turn ends another one begins. The first ones are shorter, each by another length: turns end one by one, as they
+    do where people ask when they like, and not all at once. Words are those of `interleaved`.
+    """
+    every = iter(turns(slots + -(-frames // each) + 1))
+    speaking = [next(every) for _ in range(slots)]
+    left = [1 + slot % each for slot in range(slots)]
+    seqs, place = [0] * slots, [7 * slot for slot in range(slots)]
+    for number in range(frames):
+        slot = number % slots
+        left[slot] -= 1
+        start = place[slot] % (len(words) - FRAME_BYTES)
+        frame = frame_of(speaking[slot], seqs[slot], words[start:], last=not left[slot])
+        yield frame
+        place[slot] += len(frame.text)
+        seqs[slot] += 1
+        if not left[slot]:
+            speaking[slot], left[slot], seqs[slot] = next(every), each, 0
+
+
 def frame_of(turn: TurnKey, seq: int, words: str, *, last: bool = False, partitions: int = PARTITIONS) -> Frame:
     """Return a frame of 89 bytes with as much of `words` as fits in; its last character is a space."""
     head = f'{{"v":1,"thread_id":"{turn.thread_id}","turn_id":"{turn.turn_id}","seq":{seq},"text":"'

@@ -1,7 +1,8 @@
 """How much later text is readable than it was written: one turn worker beside others that put records on another topic.
 
 Run it as `python -m bench.latency [--broker embedded|apache|host:port] [--rounds N] [--quick]`. Frames of 200 open turns are
-written at 500 and at 5,000 a second. The added time of a character is the time at which a reader had it minus the time at
+written at 500 and at 5,000 a second. A turn speaks for ten seconds; they end one after the other, and where one ends
+another one begins, which the turn worker was asked for a moment before. The added time of a character is the time at which a reader had it minus the time at
 which its frame was handed to the producer, on one clock; medians and 99th percentiles are over all characters but those of
 the first second. A redactor holds text back while it may still become part of a finding, until the turn's next frame: that
 is a property of the text (`python -m bench.gate` shows how much), so here each frame ends in a plain word and a space, of
@@ -24,10 +25,12 @@ from aiokafka import AIOKafkaProducer
 
 from bench import hops, load, workers
 from bench.figures import Measure
-from bench.frames import Frame, interleaved, turns
+from bench.frames import Frame, steady
 from bench.groups import alone
 from bench.hops import Hop
 from bench.rounds import Contender, FailedError, Findings, Setting, Values, side_by_side
+from topics.client import TurnClient
+from topics.ids import TurnKey
 
 GROUP = "latency"
 BASE = hops.AIOKAFKA.name
@@ -35,6 +38,8 @@ RATES = (500, 5_000)
 #: The highest rate at which those take part that cannot keep up with more.
 SLOW_UP_TO = 500
 TURNS, SECONDS, WARM_UP_S = 200, 10.0, 1.0
+#: How long a turn speaks, and how long before it is asked for, in seconds.
+TURN_S, AHEAD_S = 10.0, 1.0
 QUICK_TURNS, QUICK_SECONDS, QUICK_WARM_UP_S = 20, 1.0, 0.2
 WORDS = "people see most of an answer at once while a model still writes the rest of it " * 100
 #: Whoever writes without a pause lets others have their turn after so many frames.
@@ -119,7 +124,11 @@ class Pace:
 
     def frames(self) -> list[Frame]:
         """Return the frames in the order in which they are written."""
-        return list(interleaved(self.turns, max(2, round(self.rate * self.seconds / self.turns)), WORDS))
+        return list(steady(self.turns, round(self.rate * self.seconds), round(self.rate * TURN_S / self.turns), WORDS))
+
+    def begins(self, frames: Sequence[Frame]) -> list[tuple[float, TurnKey]]:
+        """Return when each turn has its first frame, in seconds from the first of all."""
+        return [(number / self.rate, frame.turn) for number, frame in enumerate(frames) if frame.seq == 0]
 
     def values(self, found: Sequence[tuple[float, int]], records: int, frames: int) -> Values:
         """Return the figures of one measurement: `found` are added times, `records` is how many texts were read."""
@@ -160,15 +169,28 @@ async def through_hop(hop: Hop, bootstrap: str, pace: Pace) -> Values:
     return pace.values(forwarded(written, reads[probes:]), len(frames), len(frames))
 
 
+async def ask(client: TurnClient, begins: Iterable[tuple[float, TurnKey]]) -> None:
+    """Submit turns, each a moment before its first frame."""
+    began = time.perf_counter()
+    for at, turn in begins:
+        await asyncio.sleep(began + at - AHEAD_S - time.perf_counter())
+        await client.submit("go", thread_id=turn.thread_id, turn_id=turn.turn_id)
+
+
 async def through_worker(bootstrap: str, deps: str | None, pace: Pace) -> Values:
     """Measure a turn worker with a chain."""
     frames = pace.frames()
+    begins = pace.begins(frames)
+    first = [turn for at, turn in begins if at <= AHEAD_S]
     async with workers.worker(bootstrap, deps) as ours, load.producing(bootstrap) as producer:
-        await ours.open_turns(turns(pace.turns))
+        await ours.open_turns(first)
         async with load.reading(bootstrap, ours.released, _FETCH_WAIT_MS) as reader:
+            asking = asyncio.create_task(ask(ours.client, begins[len(first) :]))
             writing = asyncio.create_task(write(producer, ours.frames, frames, pace))
             reads: list[Read] = []
-            await load.wait_for(reader, pace.turns, ours.process, partial(_note, reads, workers.ends))
+            chars = sum(len(frame.text) for frame in frames)
+            await load.wait_for(reader, chars, ours.process, partial(_note, reads, _chars))
+            await asking
             written = await writing
     texts = sum(b'"kind":"text"' in value for _, value in reads)
     return pace.values(released(written, reads), texts, len(frames))
@@ -192,6 +214,15 @@ async def measure(setting: Setting) -> Findings:
     for rate in RATES:
         found.add(await side_by_side(GROUP, contenders(setting, rate), setting))
     return found
+
+
+def _chars(value: bytes) -> int:
+    """Return how many characters a released record has; nothing of these frames is held, so all of them come out.
+
+    Raises:
+        FailedError: its turn failed.
+    """
+    return 0 if workers.ends(value) or b'"kind":"text"' not in value else len(orjson.loads(value)["text"])
 
 
 def _note(reads: list[Read], counts: Any, record: Any) -> int:
