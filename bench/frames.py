@@ -72,7 +72,7 @@ def steady(slots: int, frames: int, each: int, words: str) -> Iterator[Frame]:
     Where a turn ends another one begins. The first ones are shorter, each by another length: turns end one by one, as they
     do where people ask when they like, and not all at once. Words are those of `interleaved`.
     """
-    every = iter(turns(slots + -(-frames // each) + 1))
+    every = iter(turns(2 * slots + frames // each))
     speaking = [next(every) for _ in range(slots)]
     left = [1 + slot % each for slot in range(slots)]
     seqs, place = [0] * slots, [7 * slot for slot in range(slots)]

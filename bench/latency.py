@@ -2,11 +2,14 @@
 
 Run it as `python -m bench.latency [--broker embedded|apache|host:port] [--rounds N] [--quick]`. Frames of 200 open turns are
 written at 500 and at 5,000 a second. A turn speaks for ten seconds; they end one after the other, and where one ends
-another one begins, which the turn worker was asked for a moment before. The added time of a character is the time at which a reader had it minus the time at
-which its frame was handed to the producer, on one clock; medians and 99th percentiles are over all characters but those of
-the first second. A redactor holds text back while it may still become part of a finding, until the turn's next frame: that
-is a property of the text (`python -m bench.gate` shows how much), so here each frame ends in a plain word and a space, of
-which nothing is held, and a frame's characters are those of one release. What is measured is the way and not the wait.
+another one begins, which the turn worker was asked for a moment before. The added time of a character is the time at which
+a reader had it minus the time at which its frame was handed to the producer, on one clock; medians and 99th percentiles are
+over all characters but those of the first second. A broker that has just started is slow for everybody, so everybody runs
+once before it counts.
+
+A redactor holds text back while it may still become part of a finding, until the turn's next frame: that is a property of
+the text (`python -m bench.gate` shows how much), so here each frame ends in a plain word and a space, of which nothing is
+held, and a frame's characters are those of one release. What is measured is the way and not the wait.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import time
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -211,6 +214,8 @@ def contenders(setting: Setting, rate: int) -> list[Contender]:
 async def measure(setting: Setting) -> Findings:
     """Measure every contender at each rate, round after round."""
     found = Findings()
+    if not setting.quick:
+        await side_by_side(GROUP, contenders(setting, RATES[0]), replace(setting, rounds=1))
     for rate in RATES:
         found.add(await side_by_side(GROUP, contenders(setting, rate), setting))
     return found

@@ -27,8 +27,7 @@ class FailedError(Exception):
 class Setting:
     """How a group is to measure: on which broker, how often, how long, and whether others than turngate take part.
 
-    `bootstrap` is `host:port`. `quick` is for seeing that everything works: its figures are noise. `large` asks for what
-    takes long, too.
+    `bootstrap` is `host:port`. `quick` is for seeing that everything works: its figures are noise.
     """
 
     bootstrap: str
@@ -36,7 +35,6 @@ class Setting:
     quick: bool = False
     peers: bool = True
     say: Callable[[str], None] = print
-    large: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,6 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="little of everything, to see that it works: no figures to keep"
     )
-    parser.add_argument("--large", action="store_true", help="also what takes long: 100,000 open turns")
     parser.add_argument("--ours", action="store_true", help="leave other projects out")
     parser.add_argument(
         "--broker", help=f"{EMBEDDED}, {APACHE} or host:port; without it {APACHE} where this machine can run it"
@@ -44,7 +43,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 async def measure(
-    names: Sequence[str], which: str, *, rounds: int, quick: bool, peers: bool, large: bool = False
+    names: Sequence[str], which: str, *, rounds: int, quick: bool, peers: bool
 ) -> tuple[Report, Findings]:
     """Measure groups, one after the other; return the report, and all that was found."""
     found, seconds = Findings(), dict[str, float]()
@@ -54,7 +53,7 @@ async def measure(
         print(f"{name}: {groups.ABOUTS[name]}", flush=True)
         began = time.perf_counter()
         async with broker(which) as bootstrap:
-            found.add(await group.measure(Setting(bootstrap, rounds, quick, peers, _say, large)))
+            found.add(await group.measure(Setting(bootstrap, rounds, quick, peers, _say)))
         seconds[name] = time.perf_counter() - began
     settings = {"broker": which if which in {EMBEDDED, APACHE} else "one that ran already", "rounds": str(rounds)}
     settings |= {"length": "quick"} if quick else {}
@@ -71,7 +70,7 @@ def main(given: Sequence[str] | None = None) -> None:
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     names = [name for name in groups.NAMES if asked.only is None or name in asked.only]
     which = asked.broker or usual()
-    measuring = measure(names, which, rounds=asked.rounds, quick=asked.quick, peers=not asked.ours, large=asked.large)
+    measuring = measure(names, which, rounds=asked.rounds, quick=asked.quick, peers=not asked.ours)
     report, found = asyncio.run(measuring)
     asked.json.write_text(json.dumps(report.as_json(), indent=1) + "\n", encoding="utf-8")
     print()

@@ -1,12 +1,12 @@
 """What changes with one more worker, with more partitions, with many open turns, and with other kinds of chains.
 
-Run it as `python -m bench.scale [--broker embedded|apache|host:port] [--rounds N] [--quick] [--large]`. Everyone is compared
-with one turn worker on 4 partitions with 200 open turns and three redactors that scan. Frames are those of
-`bench.throughput`, in batches made before. Turns are chosen so that each partition has as many.
+Run it as `python -m bench.scale [--broker embedded|apache|host:port] [--rounds N] [--quick]`. Everyone is compared with one
+turn worker on 4 partitions with 200 open turns and three redactors that scan. Frames are those of `bench.throughput`, in
+batches made before. Turns are chosen so that each partition has as many.
 
 Two workers, their broker and the load share the machine's cores, and on a machine with two of them nothing can be twice as
 fast. So beside the clock stands what the workers would do with a core each: frames, divided by the processor time that a
-worker used on the average. `--large` adds 100,000 open turns, which takes minutes.
+worker used on the average.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ QUICK_TURNS, QUICK_FRAMES = 20, 20
 MANY_PARTITIONS = 64
 MANY, QUICK_MANY, LARGE = 10_000, 300, 100_000
 IDLE_S, QUICK_IDLE_S = 4.0, 0.5
-#: What one measurement may take, in seconds: to open 100,000 turns is most of it.
+#: What one measurement may take, in seconds: to open 100,000 turns takes a while.
 LIMIT_S = 600.0
 _LONG_S = 7_200.0
 _READY_S = 90.0
@@ -145,15 +145,28 @@ async def measured(bootstrap: str, shape: Shape, work: Load) -> Values:
         await asyncio.sleep(work.idle_s)
         values[IDLE] = (_cpu(processes) - used) / (time.perf_counter() - began) * 1e3
         batches = load.Batches(producer, of_turns(turns, work.frames, partitions=shape.partitions))
-        async with load.reading(bootstrap, ours.released, partitions=shape.partitions) as reader:
+        # Of each turn one record, written right before its end: to read all that is released would be load of its own.
+        ends = ours.names.topic(names.USAGE)
+        async with load.reading(bootstrap, ends, partitions=shape.partitions) as reader:
             used, began = _cpu(processes), time.perf_counter()
             sending = asyncio.create_task(batches.send(ours.frames))
-            await load.wait_for(reader, len(turns), ours.process, lambda record: workers.ends(record.value))
+            await load.wait_for(reader, len(turns), ours.process, lambda record: completed(record.value))
             took, used = time.perf_counter() - began, _cpu(processes) - used
             await sending
         values[CLOCK] = batches.frames / took
         values[OWN_CORES] = batches.frames / (used / len(processes))
         return values
+
+
+def completed(usage: bytes) -> int:
+    """Return 1 for the usage of a model call, of which each turn has one here.
+
+    Raises:
+        FailedError: the call did not complete.
+    """
+    if b'"outcome":"completed"' not in usage:
+        raise FailedError(f"a model call ended as {codec.parse(usage)['outcome']}")
+    return 1
 
 
 def _cpu(processes: list[Running]) -> float:
@@ -173,9 +186,8 @@ def contenders(setting: Setting) -> list[Contender]:
     }
     if not setting.quick:
         shapes["one redactor by passes, not async"] = Shape(deps="bench.scale_chains:processes")
-        shapes["one redactor of whole answers, async"] = Shape(deps="bench.scale_chains:whole")
-    if setting.large:
         shapes[f"{LARGE:,} more open turns"] = Shape(idle=LARGE)
+        shapes["one redactor of whole answers, async"] = Shape(deps="bench.scale_chains:whole")
     return [
         Contender(name, partial(measured, setting.bootstrap, shape, work), None if name == BASE else BASE)
         for name, shape in shapes.items()

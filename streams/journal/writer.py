@@ -72,7 +72,9 @@ class JournalWriter:
             UnreadableGapError: somebody else wrote, and what cannot be established.
         """
         tombstones: list[Handed] = [(key, None, ()) for key in gone]
-        await self._send([*tombstones, *((RowKey(row.subject, row.n, self.epoch).encode(), row.value, ()) for row in rows)])
+        await self._send(
+            [*tombstones, *((RowKey(row.subject, row.n, self.epoch).encode(), row.value, ()) for row in rows)]
+        )
 
     async def _send(self, records: Sequence[Handed]) -> None:
         for run in await self._log.send_all(records):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
-from bench.frames import FRAME_BYTES, PARTITIONS, interleaved
+from bench.frames import FRAME_BYTES, PARTITIONS, interleaved, steady
 from bench.hops import probe_frames
 from bench.journal import one_answer, text_bytes
 from bench.latency import WORDS, Pace, Written, forwarded, quantile, released
@@ -93,3 +95,27 @@ def test_a_quantile_weighs_by_characters() -> None:
 
 def _text(text: str, offset: int) -> bytes:
     return codec.dump({"kind": "text", "thread_id": "t-000", "offset": offset, "text": text})
+
+
+def test_turns_that_speak_at_any_time_end_one_by_one_and_others_take_their_place() -> None:
+    """As many speak at once as there are slots; every turn's frames are in order, and its last one ends it."""
+    frames = list(steady(4, 60, 5, WORDS))
+    ends = [number for number, frame in enumerate(frames) if b'"finish_reason"' in frame.value]
+    assert {later - sooner for sooner, later in itertools.pairwise(ends)} <= {3, 4, 5, 8, 9}, "never two in a row"
+    seqs: dict[str, list[int]] = {}
+    for frame in frames:
+        assert len(frame.value) == FRAME_BYTES
+        seqs.setdefault(frame.turn.turn_id, []).append(frame.seq)
+    assert all(seq == list(range(len(seq))) for seq in seqs.values())
+    assert max(map(len, seqs.values())) == 5
+    for start in range(0, 60, 4):
+        assert len({frame.turn for frame in frames[start : start + 4]}) == 4
+
+
+def test_each_turn_is_asked_for_before_its_first_frame() -> None:
+    """At the time of that frame, and once."""
+    pace = Pace(100, turns=4, seconds=20.0)
+    frames = pace.frames()
+    begins = pace.begins(frames)
+    assert [turn for _, turn in begins] == list(dict.fromkeys(frame.turn for frame in frames))
+    assert [frames[round(at * pace.rate)].seq for at, _ in begins] == [0] * len(begins)

@@ -8,7 +8,7 @@ import pytest
 
 from bench import scale
 from bench.frames import FRAME_BYTES, interleaved, of_turns, turns
-from bench.rounds import Setting
+from bench.rounds import FailedError, Setting
 
 
 @pytest.mark.parametrize("partitions", [1, 4, 64])
@@ -35,8 +35,13 @@ def test_frames_of_given_turns_are_those_of_the_usual_ones() -> None:
 
 
 def test_everyone_is_compared_with_the_one_worker() -> None:
-    """And what takes minutes is measured only when it is asked for."""
-    usual = scale.contenders(Setting("nowhere:1"))
-    large = scale.contenders(Setting("nowhere:1", large=True))
-    assert [one.base for one in usual] == [None, *[scale.BASE] * (len(usual) - 1)]
-    assert {one.name for one in large} - {one.name for one in usual} == {"100,000 more open turns"}
+    """Who is first."""
+    contenders = scale.contenders(Setting("nowhere:1"))
+    assert [one.base for one in contenders] == [None, *[scale.BASE] * (len(contenders) - 1)]
+
+
+def test_a_turn_whose_model_call_did_not_complete_counts_for_nobody() -> None:
+    """A worker that fails turns would be the fastest."""
+    assert scale.completed(b'{"id":"a","outcome":"completed"}') == 1
+    with pytest.raises(FailedError, match="failed"):
+        scale.completed(b'{"id":"a","outcome":"failed"}')
