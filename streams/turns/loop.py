@@ -156,6 +156,8 @@ class PartitionLoop:
         await self._answer(plan)
         self._timing.put(plan)
         self._publisher.put(plan.outgoing)  # 4
+        if plan.outgoing:
+            await asyncio.sleep(0)  # readers wait for what is sent now, and for nothing of what follows
         for source in sources:  # 5
             source.ack()
         self._give_work(plan)  # 6
