@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from processors.builtin.walking import Grouped, digits_of
 from processors.patterns.redactor import Redactor, Rule
 
-_MOST = 19
+_FEWEST, _MOST = 12, 19
 
 
 class _Issuer(NamedTuple):
@@ -49,6 +50,8 @@ _ISSUERS = (
     _Issuer("6304", "6304", tuple(range(12, 20))),  # Maestro
     _Issuer("6759", "6763", tuple(range(12, 20))),  # Maestro
 )
+#: How many of its first digits tell how long a number may be.
+_TELLING = max(len(issuer.first) for issuer in _ISSUERS)
 _LEAST_FIRST_GROUP = 4
 _LEAST_GROUP = 3
 
@@ -70,18 +73,24 @@ def cards(
         before="(?<![0-9])(?<![0-9][.,])",
         lengths=_lengths,
         check=_is_card,
+        fewest=_FEWEST,
         most=_MOST,
     )
     return Redactor(name, [Rule(label, finder, same=digits_of)], placeholder=placeholder, numbered=numbered)
 
 
-def _lengths(digits: str) -> set[int]:
+def _lengths(digits: str) -> frozenset[int]:
+    return _lengths_of(digits[:_TELLING])
+
+
+@cache
+def _lengths_of(first: str) -> frozenset[int]:
     found: set[int] = set()
     for issuer in _ISSUERS:
-        known = digits[: len(issuer.first)]
+        known = first[: len(issuer.first)]
         if issuer.first[: len(known)] <= known <= issuer.last[: len(known)]:
             found.update(issuer.lengths)
-    return found
+    return frozenset(found)
 
 
 def _is_card(digits: str, groups: tuple[int, ...]) -> bool:

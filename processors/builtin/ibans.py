@@ -33,6 +33,7 @@ class _Countries:
             if layout:
                 self._layouts[country] = "".join(kind * int(count) for count, kind in _PART.findall(layout))
         self._first_letters = {country[0] for country in self._layouts}
+        self.fewest = _HEAD + min(map(len, self._layouts.values()))
 
     def head(self) -> str:
         """Return the pattern of two letters of a country and two digits, with what may stand between."""
@@ -77,6 +78,7 @@ def ibans(
         before=f"{_BEFORE}(?=[A-Za-z])",
         lengths=countries.lengths,
         check=countries.is_iban,
+        fewest=countries.fewest,
         most=_MOST,
         # Layout and check digits leave nothing to doubt, whatever follows.
         alone=False,

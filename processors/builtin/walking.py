@@ -65,7 +65,7 @@ class Grouped(Walker):
         before: what may not stand before a number: look-behinds.
         lengths: given the first characters (as many as there are), how many a number that begins so can have.
         check: given all characters, and the sizes of their groups, whether this is such a number.
-        most: the greatest of all lengths.
+        fewest, most: the least and the greatest of all lengths.
         alone: a number is none if one of its characters follows it directly.
         head: what numbers begin with, if more can be said than that it is one of the characters.
     """
@@ -79,6 +79,7 @@ class Grouped(Walker):
         before: str,
         lengths: Callable[[str], Collection[int]],
         check: Callable[[str, tuple[int, ...]], bool],
+        fewest: int,
         most: int,
         alone: bool = True,
         head: str | None = None,
@@ -88,10 +89,14 @@ class Grouped(Walker):
         self._character = re.compile(characters)
         self._lengths = lengths
         self._check = check
+        self._fewest = fewest
         self._alone = alone
 
     def _end(self, text: str, start: int) -> int | None:
-        read, ends = self._read(text, start)
+        raw = self._raw(text, start)
+        if len(raw) < self._fewest:
+            return None
+        read, ends = self._read(raw, start)
         for length in sorted(self._lengths(read), reverse=True):
             if length > len(read):
                 continue
@@ -103,18 +108,21 @@ class Grouped(Walker):
         return None
 
     def _is_open(self, text: str, start: int) -> bool:
-        read, ends = self._read(text, start)
-        match = self._shape.match(text, start)
-        if match is None or match.end() < len(text):
+        raw = self._raw(text, start)
+        if start + len(raw) < len(text):
             return False
+        read, ends = self._read(raw, start)
         # A number that is as long as it can be is open for as long as the next character is not there.
         least = len(read) + (0 if self._alone and ends[-1] == len(text) else 1)
         return any(length >= least for length in self._lengths(read))
 
-    def _read(self, text: str, start: int) -> tuple[str, list[int]]:
-        """Return the characters that count from `start` on, and the place behind each."""
+    def _raw(self, text: str, start: int) -> str:
+        """Return characters that count from `start` on, and what stands between them."""
         match = self._shape.match(text, start)
-        raw = match.group() if match else ""
+        return match.group() if match else ""
+
+    def _read(self, raw: str, start: int) -> tuple[str, list[int]]:
+        """Return the characters that count in `raw`, which stands at `start`, and the place behind each."""
         counted = [(char, start + index + 1) for index, char in enumerate(raw) if self._character.match(char)]
         return "".join(char for char, _ in counted), [end for _, end in counted]
 
