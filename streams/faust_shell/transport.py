@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from faust.exceptions import NotReady
@@ -13,6 +13,8 @@ from faust.transport.consumer import RecordMap
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, Message
 from faust.types.tuples import ConsumerMessage
+from mode import Service
+from mode.utils.futures import maybe_async
 
 from topics.producing import BatchingProducer, producer_of
 from topics.reading import read_everything
@@ -22,19 +24,63 @@ from topics.reading import read_everything
 FETCH_WAIT_MS = 20
 
 
-class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """Faust's consumer thread with a short fetch wait, and no record that it stumbles over."""
+class KafkaClient(driver.AIOKafkaConsumerThread):
+    """What Faust calls the consumer's thread, without the thread: its Kafka client runs in the worker's event loop.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        #: Only the thread looks at it; a task that nothing else holds could be collected.
-        self._fetching: set[asyncio.Task[RecordMap]] = set()
+    With a thread every fetch waits for the interpreter's lock, twice, which takes as long as the fetch itself where single
+    records come in. And a worker whose loop stands still sends no heartbeats any more: its group gives its partitions to
+    one that works. It fetches with a short wait, and stumbles over no record.
+    """
+
+    #: There is no thread that would say when it has shut down.
+    wait_for_shutdown = False
+
+    def __init__(self, consumer: Consumer, *, loop: asyncio.AbstractEventLoop, **kwargs: Any) -> None:
+        super().__init__(consumer, loop=loop, thread_loop=loop, **kwargs)
+        self._calls: set[asyncio.Task[Any]] = set()
+
+    async def start(self) -> None:
+        """Start here, as services do that have no thread."""
+        await self._default_start()
+
+    async def maybe_start(self) -> bool:
+        """Start, unless that was done; return whether it was not."""
+        return await Service.maybe_start(self)
 
     async def on_start(self) -> None:
         """Start the consumer: it is assigned nothing before it reads as it should."""
         await super().on_start()
         sealing = cast("Any", self.consumer.app).connection.sealing
         read_everything(self._ensure_consumer(), sealing, as_read=True)
+
+    async def on_stop(self) -> None:
+        """Leave the group: everything is committed by now."""
+        if self._consumer is not None:
+            await self._consumer.stop()
+
+    def _stopped_set(self) -> None:
+        self._stopped.set()
+
+    async def _stop_children(self) -> None:
+        await self._default_stop_children()
+
+    async def _stop_futures(self) -> None:
+        await self._default_stop_futures()
+
+    async def _stop_exit_stacks(self) -> None:
+        await self._default_stop_exit_stacks()
+
+    async def call_thread(self, fun: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+        """Call here what Faust would call in the thread; like there, it goes on if whoever called does not wait for it."""
+        call = asyncio.ensure_future(maybe_async(fun(*args, **kwargs)))
+        self._calls.add(call)
+        call.add_done_callback(self._called)
+        return await asyncio.shield(call)
+
+    def _called(self, call: asyncio.Task[Any]) -> None:
+        self._calls.discard(call)
+        if not call.cancelled():
+            call.exception()  # whoever called has it, or went away
 
     def _create_worker_consumer(self, transport: driver.Transport) -> Any:
         consumer = super()._create_worker_consumer(transport)
@@ -45,38 +91,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return consumer
 
     async def getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:  # noqa: ASYNC109 - Faust's
-        """Fetch in the consumer's thread, as Faust does, but not by way of the queue that it has for all other calls.
-
-        There are several tasks in that, which take as long as the fetch itself does where single records come in; and a
-        fetch that waits takes one of the two places that calls have, among them commits.
-        """
+        """Fetch, without the task that other calls are: it may be cancelled, and brings nothing then."""
         consumer = self._ensure_consumer()
         # Faust passes None on too, whatever it says: all partitions, for an app that is only a client.
         active = cast("set[TP]", active_partitions)
-        brought: asyncio.Future[RecordMap] = self.parent_loop.create_future()
+        return await self._fetch_records(consumer, active, timeout, consumer._max_poll_records)  # noqa: SLF001
 
-        def fetch() -> None:
-            if brought.cancelled():
-                return  # what came would be taken for read
-            fetching = self.thread_loop.create_task(
-                self._fetch_records(consumer, active, timeout, consumer._max_poll_records)  # noqa: SLF001
-            )
-            self._fetching.add(fetching)
-            fetching.add_done_callback(give)
-
-        def give(fetching: asyncio.Task[RecordMap]) -> None:
-            self._fetching.discard(fetching)
-            with contextlib.suppress(RuntimeError):  # the loop that asked is closed
-                self.parent_loop.call_soon_threadsafe(_pass_on, fetching, brought)
-
-        self.thread_loop.call_soon_threadsafe(fetch)
-        return await brought
-
-    async def rewind(self, offsets: Mapping[TP, int]) -> None:
+    def rewind(self, offsets: Mapping[TP, int]) -> None:
         """Have these partitions, as far as they are still assigned, fetched again from `offsets` on; never skip any."""
-        await self.call_thread(self._rewind, offsets)
-
-    async def _rewind(self, offsets: Mapping[TP, int]) -> None:
         consumer = self._ensure_consumer()
         assignment = consumer._subscription.subscription.assignment  # noqa: SLF001 - asking for a position would wait for it
         for tp, offset in offsets.items():
@@ -84,18 +106,6 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             state = assignment.state_value(place) if assignment is not None else None
             if state is not None and state.has_valid_position and state.position > offset:
                 consumer.seek(place, offset)
-
-
-def _pass_on(done: asyncio.Future[RecordMap], wanted: asyncio.Future[RecordMap]) -> None:
-    """Give what one future came to, to another one that may be cancelled, in the other one's thread."""
-    if wanted.done():
-        return
-    if done.cancelled():
-        wanted.cancel()
-    elif (error := done.exception()) is not None:
-        wanted.set_exception(error)
-    else:
-        wanted.set_result(done.result())
 
 
 class Batch(ConsumerMessage):
@@ -111,12 +121,12 @@ class Batch(ConsumerMessage):
 class Consumer(driver.Consumer):
     """Faust's consumer for agents that take batches, and acknowledge each partition's strictly in offset order."""
 
-    def _new_consumer_thread(self) -> ConsumerThread:
-        return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+    def _new_consumer_thread(self) -> KafkaClient:
+        return KafkaClient(self, loop=self.loop, beacon=self.beacon)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:  # noqa: ASYNC109 - Faust's
-        # Faust hands its live set to another thread. If a rebalance empties it meanwhile, aiokafka takes the empty set for
-        # "all partitions" and returns records that Faust then drops (faust-streaming#596).
+        # Faust hands on its live set. If a rebalance empties it while a fetch waits, aiokafka takes the empty set for "all
+        # partitions" and returns records that Faust then drops (faust-streaming#596).
         if active_partitions is None:
             return await super()._getmany(None, timeout)
         snapshot = set(active_partitions)
@@ -143,7 +153,7 @@ class Consumer(driver.Consumer):
                 held_back.pop(tp, None)
                 for message in self._messages(tp, found):
                     yield tp, message
-        await self._put_back(held_back)
+        self._put_back(held_back)
 
     async def _drain_messages(self, fetcher: Any) -> None:
         """Deliver what is fetched until the fetcher stops, as Faust does, with what batches need of it alone.
@@ -199,7 +209,7 @@ class Consumer(driver.Consumer):
         """Return whether a rebalance has begun: what was fetched before belongs to nobody here any more."""
         return not self.flow_active or self.app.consumer_generation_id != generation
 
-    async def _put_back(self, offsets: Mapping[TP, int]) -> None:
+    def _put_back(self, offsets: Mapping[TP, int]) -> None:
         """Undo what a fetch brought and nobody took: from these offsets on, records must be fetched again.
 
         A fetch may be under way while a rebalance stops the flow and pauses partitions. Faust leaves what it brings to the
@@ -208,7 +218,7 @@ class Consumer(driver.Consumer):
         """
         if offsets:
             with contextlib.suppress(Exception):  # the rebalance that stopped the flow seeks too, and reports
-                await cast("ConsumerThread", self._thread).rewind(offsets)
+                cast("KafkaClient", self._thread).rewind(offsets)
 
     def _new_offset(self, tp: TP) -> int | None:
         # In-order acknowledgement makes the last acknowledged record the answer. Faust's own search for consecutive

@@ -25,6 +25,7 @@ from faust.tables.recovery import Recovery
 from faust.transport.consumer import Consumer, ThreadDelegateConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Producer
 from mode import Service
+from mode.threads import QueueServiceThread, ServiceThread
 
 
 class Pin(NamedTuple):
@@ -37,7 +38,8 @@ class Pin(NamedTuple):
 
 _ACKS = "streams/faust_shell/transport.py, Consumer._new_offset: one acknowledged offset stands for all before it"
 _FETCH = "streams/faust_shell/transport.py, Consumer._getmany: a snapshot of the active set, never an empty one"
-_WAIT = "streams/faust_shell/transport.py, ConsumerThread: the fetch wait is set after the consumer is made"
+_WAIT = "streams/faust_shell/transport.py, KafkaClient: the fetch wait is set after the consumer is made"
+_HERE = "streams/faust_shell/transport.py, KafkaClient: it starts, is called and stops in the loop that it is made in"
 _READ = "topics/reading.py and batches.py: what aiokafka asks of a fetch's batches, and where it gets them from"
 _SEND = (
     "streams/faust_shell/kafka.py, FaustProducer, and transport.py, Producer: one future for each record, acks from all"
@@ -72,6 +74,11 @@ PINS = {
         AIOKafkaConsumerThread._create_worker_consumer, "df784c24f01ee3a8", _WAIT
     ),
     "AIOKafkaConsumer.start": Pin(aiokafka.AIOKafkaConsumer.start, "dbfd4c7292db28c2", _WAIT),
+    "mode ServiceThread": Pin(ServiceThread, "428f5ccd44509b6c", _HERE),
+    "mode QueueServiceThread": Pin(QueueServiceThread, "1302a37dc82e08ce", _HERE),
+    "mode Service.maybe_start": Pin(Service.maybe_start, "46d525bc4ca944ec", _HERE),
+    "mode Service.stop": Pin(Service.stop, "2640f0db32a3e2f9", _HERE),
+    "AIOKafkaConsumerThread.on_thread_stop": Pin(AIOKafkaConsumerThread.on_thread_stop, "468d1184a14492a3", _HERE),
     "AIOKafkaConsumerThread.on_start": Pin(AIOKafkaConsumerThread.on_start, "1e2e890ab3b51f83", _READ),
     "aiokafka Fetcher._proc_fetch_request": Pin(Fetcher._proc_fetch_request, "dd02fbcce1b350e6", _READ),
     "aiokafka PartitionRecords": Pin(PartitionRecords, "4dd6157d7e637944", _READ),

@@ -14,7 +14,7 @@ from faust.transport.consumer import ThreadDelegateConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from faust.types import TP
 
-from streams.faust_shell.transport import FETCH_WAIT_MS, Batch, Consumer, ConsumerThread, IdempotentProducer, Producer
+from streams.faust_shell.transport import FETCH_WAIT_MS, Batch, Consumer, IdempotentProducer, KafkaClient, Producer
 
 HERE, THERE = TP("requests", 0), TP("frames", 0)
 
@@ -95,7 +95,7 @@ async def test_an_empty_set_fetches_nothing_rather_than_everything(monkeypatch: 
 
 
 async def test_a_set_that_changes_during_the_fetch_does_not_change_the_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rebalance empties the live set while another thread reads it."""
+    """A rebalance empties the live set while a fetch waits."""
     fetching = Fetching(monkeypatch)
     live = {HERE, THERE}
     task = asyncio.create_task(fetching.consumer._getmany(live, 0.01))
@@ -119,7 +119,7 @@ def test_a_worker_consumer_waits_briefly_for_records(monkeypatch: pytest.MonkeyP
         _fetch_max_wait_ms = 1500
 
     monkeypatch.setattr(AIOKafkaConsumerThread, "_create_worker_consumer", lambda *_: Made())
-    made = ConsumerThread._create_worker_consumer(ConsumerThread.__new__(ConsumerThread), cast("Any", None))
+    made = KafkaClient._create_worker_consumer(KafkaClient.__new__(KafkaClient), cast("Any", None))
     assert made._fetch_max_wait_ms == FETCH_WAIT_MS
 
 
@@ -156,7 +156,7 @@ class Fetched:
         journal = [_record("journal", 0, offset) for offset in (1, 2)]
         return {HERE: [_record("requests", 0, offset) for offset in (4, 5, 6)], JOURNAL: journal}, self.active
 
-    async def _rewind(self, offsets: Mapping[TP, int]) -> None:
+    def _rewind(self, offsets: Mapping[TP, int]) -> None:
         self.rewound.update(offsets)
 
     async def messages(self) -> list[Any]:
@@ -227,7 +227,7 @@ async def test_a_fetch_that_comes_while_the_flow_is_stopped_is_put_back() -> Non
     assert fetched.rewound == {HERE: 4, JOURNAL: 1}
 
 
-async def test_rewinding_never_skips_a_record() -> None:
+def test_rewinding_never_skips_a_record() -> None:
     """A partition that was assigned anew, or was sought further back meanwhile, stays where it is."""
     places = {tp: SimpleNamespace(has_valid_position=True, position=at) for tp, at in {HERE: 7, THERE: 3}.items()}
     places[JOURNAL] = SimpleNamespace(has_valid_position=False, position=None)
@@ -236,9 +236,9 @@ async def test_rewinding_never_skips_a_record() -> None:
         _subscription=SimpleNamespace(subscription=SimpleNamespace(assignment=SimpleNamespace(state_value=places.get))),
         seek=sought.__setitem__,
     )
-    thread = ConsumerThread.__new__(ConsumerThread)
-    thread._consumer = cast("Any", consumer)
-    await thread._rewind({HERE: 4, THERE: 4, JOURNAL: 4, TP("gone", 0): 4})
+    client = KafkaClient.__new__(KafkaClient)
+    client._consumer = cast("Any", consumer)
+    client.rewind({HERE: 4, THERE: 4, JOURNAL: 4, TP("gone", 0): 4})
     assert sought == {HERE: 4}
 
 
