@@ -1,25 +1,29 @@
-"""How a worker's event loops run, where text must not wait: its own, and that of the thread in which it fetches."""
+"""How a turn worker's event loop runs, where text must not wait."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
-#: How long one thread may keep the other from running, in seconds. With Python's own 5 ms, what was fetched waits for that
-#: long while turns are worked on, and that is longer than all else that happens to it.
+T = TypeVar("T")
+
+#: How long another thread, such as the one that serves metrics, may keep the loop from running, in seconds. Python's own
+#: 5 ms are longer than all that happens to a frame.
 SWITCH_INTERVAL_S = 0.0005
 
 
-def hurry() -> bool:
-    """Have loops that this process makes from now on be uvloop's, if that is installed, and threads take turns often.
-
-    Return whether it is uvloop: the extra `fast` brings it.
-    """
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run `main` in a loop of uvloop's if that is installed (the extra `fast` brings it), else of Python's own."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    with asyncio.Runner(loop_factory=_fastest()) as runner:
+        return runner.run(main)
+
+
+def _fastest() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop  # noqa: PLC0415 - an extra
     except ImportError:
-        return False
-    # Not `uvloop.run`: the thread in which Faust's consumer runs makes a loop of its own.
-    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
-    return True
+        return None
+    return uvloop.new_event_loop

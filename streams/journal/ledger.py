@@ -6,16 +6,24 @@ from collections.abc import Mapping
 
 from streams.journal.keys import RowKey
 from streams.journal.replay import Rows
+from streams.steps import Steps
 
 
 class Ledger:
     """The rows of one journal partition by subject, kept as runs: nearly all rows of a subject have one epoch."""
 
-    def __init__(self, rows: Mapping[str, Rows] | None = None) -> None:
+    def __init__(self) -> None:
         self._runs: dict[str, list[tuple[int, int, int]]] = {}
-        for subject, numbered in (rows or {}).items():
+
+    @classmethod
+    def of(cls, rows: Mapping[str, Rows]) -> Steps[Ledger]:
+        """Make one of the rows that a journal was found to hold, step by step."""
+        ledger = cls()
+        for subject, numbered in rows.items():
+            yield
             for n, (epoch, _) in sorted(numbered.items()):
-                self.note(subject, n, epoch)
+                ledger.note(subject, n, epoch)
+        return ledger
 
     def note(self, subject: str, n: int, epoch: int) -> None:
         """Note that row `n` of `subject` was written under `epoch`."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from streams.journal.claims import Claim
+from streams.journal.errors import SupersededError
 from streams.journal.replay import Replay
 from streams.journal.writer import JournalLog, JournalWriter
 
@@ -80,20 +81,36 @@ class JournalOwner(Generic[L]):
         log.info("claimed %s partitions %s", self._logs.topic, sorted(partitions))
 
     async def restore(self) -> None:
-        """Begin to work on every claimed partition.
+        """Begin to work on every claimed partition; stop where a rebalance takes them away meanwhile.
 
         Raises:
-            JournalStop: the journal belongs to a pipeline of another shape.
+            JournalStop: the journal belongs to a pipeline of another shape, or another worker has claimed a partition.
         """
+        claimed = self._journals
+        try:
+            await self._restore(claimed)
+        except SupersededError:
+            if self._journals is claimed:
+                raise
+            # By this worker itself, perhaps, when it was assigned the partition once more.
+            log.info("%s: partitions changed hands while they were restored", self._logs.topic)
+
+    async def _restore(self, claimed: Mapping[int, JournalWriter]) -> None:
         # Of each partition's rows nothing is kept once its work has begun: there can be as much again of the next one's.
         replays = dict(self._replays())
-        for partition, journal in sorted(self._journals.items()):
+        for partition, journal in sorted(claimed.items()):
             replay = replays.pop(partition)
             for value in replay.claim_values:
                 Claim.decode(value).expect(self._claim.partitions, self._logs.topic)
             self._void += len(replay.void)
             await journal.append((), replay.litter(journal.own_claim))
-            self.loops[partition] = await self._open(partition, journal, replay)
+            if self._journals is not claimed:
+                return
+            loop = await self._open(partition, journal, replay)
+            if self._journals is not claimed:
+                await loop.stop()
+                return
+            self.loops[partition] = loop
 
     def _place(self, partition: int) -> str:
         return f"{self._logs.topic}[{partition}]"

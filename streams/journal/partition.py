@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from streams.journal.ledger import Ledger
-from streams.journal.replay import Rows
 from streams.journal.writer import Row
 
 
@@ -28,9 +27,9 @@ class PartitionJournal:
     it. Whoever has nothing to append says `flush`.
     """
 
-    def __init__(self, writer: Writer, rows: Mapping[str, Rows]) -> None:
+    def __init__(self, writer: Writer, ledger: Ledger) -> None:
         self._writer = writer
-        self._ledger = Ledger(rows)
+        self._ledger = ledger
         self._gone: list[bytes] = []
 
     async def append(self, rows: Sequence[Row]) -> None:

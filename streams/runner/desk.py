@@ -20,6 +20,7 @@ from streams.journal.replay import Rows
 from streams.journal.writer import Row
 from streams.runner.kind import CallKey, CallKind, R
 from streams.sources import Refused, Source
+from streams.steps import Steps
 from topics import codec, names
 from topics.errors import WireError
 from topics.ids import ThreadKey
@@ -74,10 +75,11 @@ class CallDesk(Generic[R]):
         self._erased: dict[str, float] = {}
         self._leftovers: list[str] = []
 
-    def restore(self, rows: Mapping[str, Rows]) -> list[CallKey]:
-        """Take over what the journal says, and return the calls that were started and never finished."""
+    def restore(self, rows: Mapping[str, Rows]) -> Steps[list[CallKey]]:
+        """Take over what the journal says, step by step; return the calls that were started and never finished."""
         self._erased = {subject: _at(numbered) for subject, numbered in rows.items() if _is_mark(subject)}
         for subject, numbered in rows.items():
+            yield
             if subject in self._erased:
                 continue
             last = numbered[max(numbered)][1]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from streams.journal.claims import Claim
+from streams.journal.ledger import Ledger
 from streams.journal.owner import JournalOwner, Logs
 from streams.journal.partition import PartitionJournal
 from streams.journal.replay import Replay
@@ -17,6 +18,7 @@ from streams.runner.desk import CallDesk
 from streams.runner.kind import CallKind, CallMaker, R
 from streams.runner.loop import CallLoop, Ports
 from streams.sources import Source
+from streams.steps import in_steps
 from topics import codec
 from topics.ids import ThreadKey
 from topics.records import CallRecord
@@ -74,8 +76,8 @@ class Runner(Generic[R]):
 
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> CallLoop[R]:
         desk = CallDesk(self._kind, keep_s=self._settings.keep_s, traced=self._ports.tracer is not None)
-        interrupted = desk.restore(replay.rows)
-        held = PartitionJournal(journal, replay.rows)
+        interrupted = await in_steps(desk.restore(replay.rows))
+        held = PartitionJournal(journal, await in_steps(Ledger.of(replay.rows)))
         loop = CallLoop(partition, self._kind, desk, self._maker, held, self._ports)
         loop.start(interrupted)
         log.info("partition %d restored: %d calls were interrupted", partition, len(interrupted))

@@ -22,6 +22,7 @@ from streams.gate.scan import Scanner
 from streams.gate.state import Turn
 from streams.gate.work import Work, work_of
 from streams.journal.replay import Rows
+from streams.steps import Steps
 from streams.turns import recovery
 from streams.turns.answers import Answers
 from streams.turns.chain_table import ChainTable, TurnChains
@@ -78,8 +79,8 @@ class Desk:
         journal: Mapping[TurnKey, Sequence[JournalRecord]],
         threads: Mapping[str, Rows] | None = None,
         erasures: Mapping[str, Rows] | None = None,
-    ) -> Plan:
-        """Rebuild the turns and threads from their journal, and what was erased of them, and return what is owed.
+    ) -> Steps[Plan]:
+        """Rebuild the turns and threads from their journal, and what was erased of them, step by step; return what is owed.
 
         That is: effects that may not have been published, what threads had no time to remember, and what was erased and is
         still there.

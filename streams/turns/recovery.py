@@ -10,6 +10,7 @@ from streams.gate.moves import resolved
 from streams.gate.records import JournalError, JournalRecord
 from streams.gate.state import Phase, Turn
 from streams.journal.replay import Rows
+from streams.steps import Steps
 from streams.turns.inputs import News
 from streams.turns.plan import Done, Outgoing, Plan
 from streams.turns.requests import BUSY
@@ -22,8 +23,8 @@ def restore(
     journal: Mapping[TurnKey, Sequence[JournalRecord]],
     threads: Mapping[str, Rows] | None = None,
     erasures: Mapping[str, Rows] | None = None,
-) -> Plan:
-    """Rebuild the turns and threads from their journal, and what was erased of them, and return what is owed.
+) -> Steps[Plan]:
+    """Rebuild the turns and threads from their journal, and what was erased of them, step by step; return what is owed.
 
     That is: effects that may not have been published, what threads had no time to remember, and what was erased and is
     still there.
@@ -33,9 +34,10 @@ def restore(
     """
     plan = Plan()
     plan.answers, plan.erased = states.erasures.restore(erasures or {})
-    states.threads.restore(threads or {})
+    yield from states.threads.restore(threads or {})
     opened: list[Turn] = []
     for key, records in journal.items():
+        yield
         last = records[-1]
         if isinstance(last.entry, entries.Closed) and states.erasures.covers(key):
             plan.erased.append(str(key))
@@ -43,8 +45,9 @@ def restore(
             states.done[key] = Done(last.entry.outcome, last.entry.partition, last.entry.offset, last.at)
             plan.closed.append(key)
         else:
-            opened.append(_replay(states, key, records, plan))
+            opened.append((yield from _replay(states, key, records, plan)))
     for turn in sorted(opened, key=lambda turn: turn.order):
+        yield
         states.remember(turn, plan)
         states.resume(turn)
         plan.touched[turn.key] = None
@@ -54,12 +57,13 @@ def restore(
     return plan
 
 
-def _replay(states: States, key: TurnKey, records: Sequence[JournalRecord], plan: Plan) -> Turn:
+def _replay(states: States, key: TurnKey, records: Sequence[JournalRecord], plan: Plan) -> Steps[Turn]:
     confirmed = max(record.confirmed for record in records)
     try:
         turn = states.told(machine.begin(records[0]), records)
         owed: list[Outgoing] = []
         for written in records[1:]:
+            yield
             record = resolved(turn, written)
             if record.n > confirmed:
                 owed.append(Outgoing(key, record.n, effects_of(turn, record, states.policy.max_record_bytes)))

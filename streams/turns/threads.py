@@ -12,6 +12,7 @@ from streams.gate.state import Turn
 from streams.gate.transcript import ANSWERED, Entry, Row, entry_of, read, rows_of
 from streams.journal.replay import Rows
 from streams.journal.writer import Row as JournalRow
+from streams.steps import Steps
 from topics.content import Message
 from topics.ids import ThreadKey, TurnKey
 
@@ -93,13 +94,14 @@ class Threads:
     def __len__(self) -> int:
         return len(self._threads)
 
-    def restore(self, rows: Mapping[str, Rows]) -> None:
-        """Take over what the journal says of the threads.
+    def restore(self, rows: Mapping[str, Rows]) -> Steps[None]:
+        """Take over what the journal says of the threads, step by step.
 
         Raises:
             JournalError: a row cannot be read.
         """
         for subject, numbered in rows.items():
+            yield
             thread = _Thread()
             for n, (_, value) in sorted(numbered.items()):
                 thread.next_n = n

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from streams.gate.entries import Started
 from streams.gate.records import JournalError, JournalRecord
 from streams.journal.claims import Claim
+from streams.journal.ledger import Ledger
 from streams.journal.owner import JournalOwner, Logs
 from streams.journal.partition import PartitionJournal
 from streams.journal.replay import Replay, Rows
 from streams.journal.writer import JournalWriter
 from streams.sources import Source
+from streams.steps import in_steps
 from streams.turns.chain_table import ChainTable
 from streams.turns.chores import Chores, Judged
 from streams.turns.desk import Desk
@@ -101,13 +103,14 @@ class TurnWorker:
             erasures = {subject: rows for subject, rows in replay.rows.items() if is_erasure(subject)}
             others = threads.keys() | erasures.keys()
             turns = {subject: rows for subject, rows in replay.rows.items() if subject not in others}
-            owed = desk.restore(_Turns(turns), threads, erasures)
+            owed = await in_steps(desk.restore(_Turns(turns), threads, erasures))
         except (JournalError, ValueError) as exc:
             reason = exc if isinstance(exc, JournalError) else "a row belongs to no turn"
             raise JournalError(f"the turns' journal, partition {partition}: {reason}") from None
         await self._revive([turn.started for turn in desk.turns.values() if self._chains.lacks(turn)])
         chores = Chores(self._chains.of, self._ports.fatal, limit=self._settings.max_chores, judged=self._judged)
-        loop = PartitionLoop(desk, PartitionJournal(journal, replay.rows), chores, self._ports)
+        held = PartitionJournal(journal, await in_steps(Ledger.of(replay.rows)))
+        loop = PartitionLoop(desk, held, chores, self._ports)
         loop.start(owed)
         log.info(
             "partition %d restored: %d open turns, %d closed, %d records owed",

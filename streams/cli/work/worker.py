@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from streams import event_loops
 from streams.cli import session
 from streams.cli.failures import OK
-from streams.event_loops import hurry
 from streams.settings import Settings
 
 
@@ -20,9 +20,11 @@ def run(role: str, **overrides: str | None) -> int:
         TopicsError: the broker is out of reach, or topics are missing.
     """
     settings = session.begin(overrides, worker=True)
+    work = _work(role, settings, session.bootstrap_of(settings))
     if role == "turns":
-        hurry()
-    asyncio.run(_work(role, settings, session.bootstrap_of(settings)))
+        event_loops.run(work)
+    else:
+        asyncio.run(work)
     return OK
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streams.journal.keys import RowKey
 from streams.journal.ledger import Ledger
+from tests.streams.at_once import at_once
 
 
 def keys(subject: str, *rows: tuple[int, int]) -> list[bytes]:
@@ -24,7 +25,7 @@ def test_all_rows_but_the_last_are_cleared_once() -> None:
 
 def test_rows_of_several_owners_keep_their_epochs() -> None:
     """A row is cleared by the key it was written with."""
-    ledger = Ledger({"s": {1: (5, b""), 0: (5, b""), 2: (9, b"")}})
+    ledger = at_once(Ledger.of({"s": {1: (5, b""), 0: (5, b""), 2: (9, b"")}}))
     ledger.note("s", 3, 12)
     assert ledger.clear_all_but_last("s") == keys("s", (0, 5), (1, 5), (2, 9))
 
@@ -42,5 +43,5 @@ def test_subjects_are_apart() -> None:
 
 def test_rows_left_by_a_predecessor_that_died_while_clearing_are_still_known() -> None:
     """Its tombstones went out from the front, so the rest begins later than 0."""
-    ledger = Ledger({"s": {4: (5, b""), 5: (5, b"")}})
+    ledger = at_once(Ledger.of({"s": {4: (5, b""), 5: (5, b"")}}))
     assert ledger.clear_all_but_last("s") == keys("s", (4, 5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 
 import pytest
@@ -37,25 +38,28 @@ class Member:
         self.trace: list[str] = []
         self.journals: dict[int, JournalWriter] = {}
         self.replays: dict[int, Replay] = {}
-        self._claimed: set[int] = set()
+        self.pause: asyncio.Event | None = None
+        self.claimed: set[int] = set()
         self.owner: JournalOwner[Working] = JournalOwner(
             MemoryLogs(MemoryProducer(broker, Power(), self.trace.append), "journal"),
             Claim("member", partitions),
             self._open,
-            replays=lambda: {partition: replay_of(broker, "journal", partition) for partition in self._claimed},
+            replays=lambda: {partition: replay_of(broker, "journal", partition) for partition in self.claimed},
             unique=lambda: str(next(names)),
         )
 
     async def _open(self, partition: int, journal: JournalWriter, replay: Replay) -> Working:
         self.trace.append(f"open {partition}")
         self.journals[partition], self.replays[partition] = journal, replay
+        if self.pause is not None:
+            await self.pause.wait()
         return Working(str(partition), self.trace)
 
     async def get(self, *partitions: int) -> None:
         """Be assigned `partitions`."""
-        self._claimed = set(partitions)
+        self.claimed = set(partitions)
         await self.owner.lose()
-        await self.owner.claim(self._claimed)
+        await self.owner.claim(self.claimed)
         await self.owner.restore()
 
 
@@ -156,5 +160,54 @@ def test_a_member_that_gets_its_partition_again_claims_it_again() -> None:
         await member.journals[0].append([Row("s", 1, b"b")])
         replay = replay_of(broker, "journal", 0)
         assert {n: epoch for n, (epoch, _) in replay.rows["s"].items()} == {0: 0, 1: 2}
+
+    simulate(main())
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_partitions_that_are_lost_while_they_are_restored_are_not_worked_on(*, again: bool) -> None:
+    """To read many turns takes seconds, and a rebalance may come; the same partition may even be assigned once more."""
+
+    async def main() -> None:
+        member = Member(Broker(), itertools.count())
+        member.pause = asyncio.Event()
+        getting = asyncio.create_task(member.get(0, 1))
+        while "open 0" not in member.trace:  # noqa: ASYNC110 - the simulated clock jumps
+            await asyncio.sleep(0.1)
+        await member.owner.lose()
+        pause, member.pause = member.pause, None
+        if again:
+            await member.owner.claim({0, 1})
+            await member.owner.restore()
+        held = dict(member.owner.loops)
+        pause.set()
+        await getting
+        assert member.owner.loops == held
+        assert (set(held), member.trace.count("stop 0")) == ({0, 1} if again else set(), 1)
+
+    simulate(main())
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_claim_of_its_own_that_supersedes_a_restore_is_no_reason_to_stop(*, lost: bool) -> None:
+    """Another worker's is: this one may have released what that one does not know of."""
+
+    async def main() -> None:
+        broker, names = Broker(), itertools.count()
+        member, other = Member(broker, names), Member(broker, names)
+        await other.get(0)
+        await other.journals[0].append([Row("s", 0, b"a")])
+        await member.owner.claim({0})
+        member.claimed = {0}
+        await other.get(0)
+        restoring = asyncio.create_task(member.owner.restore())
+        await asyncio.sleep(0)
+        if lost:
+            await member.owner.lose()
+            await restoring
+        else:
+            with pytest.raises(SupersededError):
+                await restoring
+        assert member.owner.loops == {}
 
     simulate(main())

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from streams.journal.keys import RowKey
+from streams.journal.ledger import Ledger
 from streams.journal.partition import PartitionJournal
 from streams.journal.writer import Row
+from tests.streams.at_once import at_once
 
 
 class Recorder:
@@ -35,7 +37,7 @@ def row_key(subject: str, n: int, epoch: int = 7) -> bytes:
 async def test_rows_that_were_there_and_rows_appended_are_cleared_with_their_own_keys() -> None:
     """The owner names subjects, not rows."""
     writer = Recorder()
-    journal = PartitionJournal(writer, {"s": {0: (3, b"")}})
+    journal = PartitionJournal(writer, at_once(Ledger.of({"s": {0: (3, b"")}})))
     await journal.append([Row("s", 1, b""), Row("s", 2, b""), Row("t", 0, b"")])
     journal.clear_but_last(["s"])
     await journal.flush()
@@ -48,7 +50,7 @@ async def test_rows_that_were_there_and_rows_appended_are_cleared_with_their_own
 async def test_what_was_cleared_goes_before_the_rows_of_the_next_append() -> None:
     """In one batch, and once; a row of the same key that is written later is not cleared by it."""
     writer = Recorder()
-    journal = PartitionJournal(writer, {})
+    journal = PartitionJournal(writer, Ledger())
     await journal.append([Row("s", 0, b"")])
     journal.clear(["s"])
     journal.clear_before("s", 9)
@@ -62,7 +64,7 @@ async def test_what_was_cleared_goes_before_the_rows_of_the_next_append() -> Non
 async def test_nothing_is_written_for_nothing() -> None:
     """An empty append and an empty clearing never reach the broker."""
     writer = Recorder()
-    journal = PartitionJournal(writer, {})
+    journal = PartitionJournal(writer, Ledger())
     await journal.append([])
     journal.clear_but_last(["nobody"])
     journal.clear([])
@@ -73,7 +75,7 @@ async def test_nothing_is_written_for_nothing() -> None:
 async def test_rows_count_only_once_they_are_durable() -> None:
     """An append that failed leaves nothing to clear."""
     writer = Recorder()
-    journal = PartitionJournal(writer, {})
+    journal = PartitionJournal(writer, Ledger())
     writer.failure = ConnectionError("gone")
     with pytest.raises(ConnectionError):
         await journal.append([Row("s", 0, b"")])

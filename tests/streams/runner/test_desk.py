@@ -11,6 +11,7 @@ from streams.runner.kind import CallKey
 from streams.runner.models import MODEL_CALLS
 from streams.runner.tools import TOOL_CALLS
 from streams.sources import Source
+from tests.streams.at_once import at_once
 from tests.streams.runner.simulation import prompt
 from topics import codec, names
 from topics.content import ToolCall
@@ -61,7 +62,7 @@ def test_a_prompt_that_comes_again_is_not_called_again() -> None:
     ended = desk.take([CallDone(CALL)], NOW)
     assert desk.take([source(prompt("t", ["hi"]), offset=3)], NOW).starts == []
     restored = CallDesk(MODEL_CALLS, keep_s=10)
-    assert restored.restore(rows(*first.rows, *ended.rows)) == []
+    assert at_once(restored.restore(rows(*first.rows, *ended.rows))) == []
     assert restored.take([source(prompt("t", ["hi"]), offset=4)], NOW).starts == []
 
 
@@ -76,16 +77,16 @@ def test_calls_that_started_and_never_finished_are_interrupted() -> None:
     """Once their end is journaled they are not reported again."""
     started = CallDesk(MODEL_CALLS, keep_s=10).take([source(prompt("t", ["hi"]))], NOW)
     desk = CallDesk(MODEL_CALLS, keep_s=10)
-    assert desk.restore(rows(*started.rows)) == [CALL]
+    assert at_once(desk.restore(rows(*started.rows))) == [CALL]
     finished = desk.finished(CALL, NOW)
     assert finished.n == FINISHED
-    assert CallDesk(MODEL_CALLS, keep_s=10).restore(rows(*started.rows, finished)) == []
+    assert at_once(CallDesk(MODEL_CALLS, keep_s=10).restore(rows(*started.rows, finished))) == []
 
 
 def test_a_call_whose_first_row_was_cleared_already_is_over() -> None:
     """Its owner died while it forgot it."""
     desk = CallDesk(MODEL_CALLS, keep_s=10)
-    assert desk.restore(rows(CallDesk(MODEL_CALLS, keep_s=10).finished(CALL, NOW))) == []
+    assert at_once(desk.restore(rows(CallDesk(MODEL_CALLS, keep_s=10).finished(CALL, NOW)))) == []
     assert desk.expired(NOW + 11) == [str(CALL)]
 
 
@@ -97,7 +98,7 @@ def test_calls_are_forgotten_some_time_after_their_end_and_never_while_they_run(
     ended = desk.take([CallDone(CALL)], NOW + 1000)
     assert desk.expired(NOW + 1010) == []
     restored = CallDesk(MODEL_CALLS, keep_s=10)
-    restored.restore(rows(*started.rows, *ended.rows))
+    at_once(restored.restore(rows(*started.rows, *ended.rows)))
     for one in (desk, restored):
         assert one.expired(NOW + 1010.5) == [str(CALL)]
         assert one.expired(NOW + 1010.5) == []
@@ -125,7 +126,7 @@ def test_a_cancel_that_comes_before_its_prompt_outlives_the_runner() -> None:
     assert first.starts == []
     assert desk.take(both, NOW).rows == []
     successor = CallDesk(MODEL_CALLS, keep_s=10)
-    assert successor.restore(rows(*first.rows)) == []
+    assert at_once(successor.restore(rows(*first.rows))) == []
     assert successor.take([source(prompt("t", ["hi"]))], NOW).starts == []
     assert len(successor.take([source(prompt("t", ["hi"], attempt=1))], NOW).starts) == 1
     assert successor.expired(NOW + 11) == [str(CALL)]
@@ -139,7 +140,7 @@ def test_a_cancelled_attempt_has_its_tool_calls_not_made() -> None:
     cancelled = desk.take([source(CANCEL, names.CANCELS), source(tool_call("b"), names.TOOL_CALLS)], NOW)
     assert (cancelled.cancels, cancelled.starts) == ([CANCEL], [])
     successor = CallDesk(TOOL_CALLS, keep_s=10)
-    assert [call.call_id for call in successor.restore(rows(*asked.rows, *cancelled.rows))] == ["a"]
+    assert [call.call_id for call in at_once(successor.restore(rows(*asked.rows, *cancelled.rows)))] == ["a"]
     assert successor.take([source(tool_call("c"), names.TOOL_CALLS)], NOW).starts == []
 
 
@@ -179,5 +180,5 @@ def test_a_tenant_s_name_may_begin_like_what_the_journal_says_of_erased_calls(te
     request = prompt("t", ["hi"]).model_copy(update={"tenant": tenant})
     plan = CallDesk(MODEL_CALLS, keep_s=10).take([source(request)], NOW)
     heir = CallDesk(MODEL_CALLS, keep_s=10)
-    assert heir.restore(rows(*plan.rows)) == [call]
+    assert at_once(heir.restore(rows(*plan.rows))) == [call]
     assert heir.take([source(request)], NOW).starts == []

@@ -17,6 +17,7 @@ from streams.sources import Source
 from tests.memory.broker import Broker
 from tests.memory.ports import MemoryLogs, MemoryProducer, replay_of
 from tests.memory.simtime import jump, settled, simulate, wall_clock
+from tests.streams.at_once import at_once
 from tests.streams.runner.by_hand import FedByHand, on_a
 from tests.streams.runner.simulation import JOURNAL, frames_of, prompt
 from tests.streams.turns.simulation import DEAD_LETTERS, FRAMES, NAMES
@@ -287,6 +288,6 @@ def test_the_loop_uses_the_desk_it_is_given() -> None:
             await successor.runner.partitions.lose()
         assert sum(len(frames) for frames in frames_of(bench.broker).values()) == 1
         desk = CallDesk(MODEL_CALLS, keep_s=KEEP_S)
-        assert desk.restore(replay_of(bench.broker, JOURNAL, 0).rows) == []
+        assert at_once(desk.restore(replay_of(bench.broker, JOURNAL, 0).rows)) == []
 
     simulate(main())

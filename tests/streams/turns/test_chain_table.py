@@ -12,6 +12,7 @@ from streams.turns.chain_table import ChainTable, TurnChains
 from streams.turns.desk import Desk
 from streams.turns.desk_settings import DeskSettings
 from streams.turns.inputs import News
+from tests.streams.at_once import at_once
 from tests.streams.turns.desks import (
     NOW,
     PARTITION,
@@ -85,7 +86,7 @@ def test_a_turn_whose_chains_are_gone_goes_on_with_those_that_are_there_and_says
     journal.note(before.take([source(turn())], NOW))
     journal.note(before.take([frame_source(0, text="hi")], NOW))
     after = a_desk(ChainTable(NEW))
-    after.restore(journal.by_turn())
+    at_once(after.restore(journal.by_turn()))
     assert after.startable() == [News(key(), events.Rechain())]
     assert after.work(key()) is None
     (changed,) = entries_of(journal.note(after.take(after.startable(), NOW)))
@@ -97,7 +98,7 @@ def test_a_turn_whose_chains_are_gone_goes_on_with_those_that_are_there_and_says
     journal.note(settled)
     assert "completed" not in published(settled), "the new chains have a post-processor"
     again = a_desk(ChainTable(NEW))
-    again.restore(journal.by_turn())
+    at_once(again.restore(journal.by_turn()))
     assert again.startable() == []
     late = again.take([News(key(), events.Tick())], NOW + 100)
     (end,) = [one.record for out in late.outgoing for one in out.effects if one.topic is names.RELEASED_FRAMES]
@@ -110,5 +111,5 @@ def test_a_turn_that_waits_for_its_thread_has_pinned_nothing() -> None:
     journal, before = Journal(), a_desk(ChainTable(OLD))
     journal.note(before.take([source(turn()), source(turn("second"), 1)], NOW))
     after = a_desk(ChainTable(NEW))
-    after.restore(journal.by_turn())
+    at_once(after.restore(journal.by_turn()))
     assert after.startable() == [News(key(), events.Rechain())]

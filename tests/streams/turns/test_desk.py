@@ -17,6 +17,7 @@ from streams.journal.replay import Rows
 from streams.turns.desk import Desk
 from streams.turns.inputs import News
 from streams.turns.threads import ThreadSettings
+from tests.streams.at_once import at_once
 from tests.streams.turns.desks import (
     NOW,
     PARTITION,
@@ -346,7 +347,7 @@ def test_a_busy_thread_may_cancel_what_came_before() -> None:
     journal = Journal()
     journal.note(a_desk(on_busy="queue").take([source(turn("a"), 0), source(turn("b"), 1)], NOW))
     newest = a_desk(on_busy="cancel_previous")
-    newest.restore(journal.by_turn())
+    at_once(newest.restore(journal.by_turn()))
     plan = newest.take([source(turn("c"), 2)], NOW)
     assert checkpoints(plan) == [("a", "cancelled"), ("b", "cancelled"), ("c", "accepted")]
     closed = newest.take(confirm(newest, plan), NOW)
@@ -363,13 +364,13 @@ def test_a_desk_restored_from_any_prefix_of_its_journal_knows_as_much() -> None:
     journal.note(desk.take([frame_source(0, "a", text="one")], NOW))
     states = dict(desk.turns)
     restored = a_desk()
-    plan = restored.restore(journal.by_turn())
+    plan = at_once(restored.restore(journal.by_turn()))
     assert restored.turns == states
     assert published(plan) == ["prompts", "text"], "nothing is known to be confirmed, so all of it is owed"
     assert list(plan.touched) == [key("a"), key("b")]
     assert restored.startable() == []
     earlier = a_desk()
-    earlier.restore(journal.by_turn(1))
+    at_once(earlier.restore(journal.by_turn(1)))
     assert earlier.startable() == [News(key("a"), events.Start())]
 
 
@@ -381,7 +382,7 @@ def test_only_what_is_not_known_to_be_confirmed_is_owed() -> None:
     journal.note(desk.take([frame_source(0, text="one")], NOW))
     journal.note(desk.take([frame_source(1, text=" two")], NOW))
     restored = a_desk()
-    plan = restored.restore(journal.by_turn())
+    plan = at_once(restored.restore(journal.by_turn()))
     assert [(out.n, [effect.topic.name for effect in out.effects]) for out in plan.outgoing] == [
         (2, ["released"]),
         (3, ["released"]),
@@ -398,7 +399,7 @@ def test_closed_turns_are_restored_as_closed_from_their_last_record_alone() -> N
     journal.note(desk.take(confirm(desk, ended, offset=42), NOW + 5))
     last = {turn_key: records[-1:] for turn_key, records in journal.by_turn().items()}
     restored = a_desk()
-    plan = restored.restore(last)
+    plan = at_once(restored.restore(last))
     assert restored.turns == {}
     assert (restored.done[key()].offset, restored.done[key()].at) == (42, NOW + 5)
     assert (plan.outgoing, plan.closed) == ([], [key()])
@@ -412,7 +413,7 @@ def test_a_thread_with_a_closed_turn_goes_on_with_the_next_after_recovery() -> N
     plan = journal.note(desk.take(confirm(desk, ended), NOW))
     assert checkpoints(plan) == [("a", "closed"), ("b", "started")]
     restored = a_desk()
-    restored.restore(journal.by_turn(len(journal.records) - 1))
+    at_once(restored.restore(journal.by_turn(len(journal.records) - 1)))
     assert restored.startable() == [News(key("b"), events.Start())]
 
 
@@ -422,7 +423,7 @@ def test_a_rejected_newcomer_is_rejected_after_a_crash_between_its_two_records()
     journal.note(desk.take([source(turn("a"), 0)], NOW))
     journal.note(desk.take([source(turn("b"), 1)], NOW))
     restored = a_desk(on_busy="reject")
-    restored.restore(journal.by_turn(len(journal.records) - 1))
+    at_once(restored.restore(journal.by_turn(len(journal.records) - 1)))
     plan = restored.take(restored.startable(), NOW)
     assert checkpoints(plan) == [("b", "failed")]
 
@@ -433,7 +434,7 @@ def test_an_unreadable_request_fails_after_a_crash_between_its_two_records() -> 
     journal.note(desk.take([source(turn("a"), 0)], NOW))
     journal.note(desk.take([source(b'{"thread_id": "h", "turn_id": "b"}', 1)], NOW))
     restored = a_desk()
-    restored.restore(journal.by_turn(len(journal.records) - 1))
+    at_once(restored.restore(journal.by_turn(len(journal.records) - 1)))
     plan = restored.take(restored.startable(), NOW)
     assert checkpoints(plan) == [("b", "failed")]
 
@@ -446,7 +447,7 @@ def test_a_journal_with_a_gap_stops_the_worker() -> None:
     records = dict(journal.by_turn())
     del records[key()][1]
     with pytest.raises(JournalError, match=f"partition {PARTITION}") as caught:
-        a_desk().restore(records)
+        at_once(a_desk().restore(records))
     assert WORDS not in str(caught.value)
 
 
@@ -596,8 +597,10 @@ def owed(desk: Desk, journal: Journal, **changes: Any) -> list[bytes]:
     for trim in journal.trims:
         rows = {n: row for n, row in rows.items() if n >= trim.keep_from}
     heir = a_desk(desk.policy, threads=ThreadSettings(**changes))
-    plan = heir.restore(
-        {turn: records for turn, records in journal.by_turn().items() if turn in desk.turns}, {"default/h": rows}
+    plan = at_once(
+        heir.restore(
+            {turn: records for turn, records in journal.by_turn().items() if turn in desk.turns}, {"default/h": rows}
+        )
     )
     return [codec.encode(effect.record) for out in plan.outgoing for effect in out.effects]
 

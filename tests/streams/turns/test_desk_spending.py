@@ -12,6 +12,7 @@ from streams.turns.desk import Desk
 from streams.turns.inputs import News
 from streams.turns.meter import UsageMeter
 from streams.turns.plan import Plan
+from tests.streams.at_once import at_once
 from tests.streams.turns.desks import (
     NOW,
     Journal,
@@ -83,7 +84,7 @@ def test_what_the_meter_said_is_not_asked_again_when_the_journal_is_replayed() -
     poor = hour(1)
     after = a_desk(BUDGETED, poor)
     answered(a_desk(BUDGETED, poor), "z")
-    after.restore(journal.by_turn())
+    at_once(after.restore(journal.by_turn()))
     assert after.turns[key("a")].phase.value == "model"
     plan = after.take([frame_source(0, "a", text="yes", finish_reason="stop")], NOW)
     assert entries_of(plan, "a")[-1].settled
@@ -98,7 +99,7 @@ def test_what_a_dead_worker_had_not_published_is_known_to_its_successor() -> Non
             journal.note(plan)
     meter = hour(100)
     after = a_desk(BUDGETED, meter)
-    plan = after.restore(journal.by_turn())
+    plan = at_once(after.restore(journal.by_turn()))
     assert {effect.topic.name for out in plan.outgoing for effect in out.effects} >= {"usage"}
     assert not meter.afford(after.turns[key("a")], NOW)
 
@@ -110,7 +111,7 @@ def test_the_turns_of_a_thread_are_known_from_its_journal() -> None:
     rows = {row.n: (0, row.value) for plan in plans for row in plan.remember}
     for user, recent in (("ann", (NOW, NOW + 1)), ("bob", ())):
         after = a_desk(LIMITED, UsageMeter(recent_s=3600.0))
-        after.restore({}, {"default/h": rows})
+        at_once(after.restore({}, {"default/h": rows}))
         after.take([source(asked("c", user), 2)], NOW + 9)
         assert after.turns[key("c")].recent == recent
 

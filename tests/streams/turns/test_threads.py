@@ -10,6 +10,7 @@ from streams.gate.transcript import Entry
 from streams.journal.replay import Rows
 from streams.journal.writer import Row
 from streams.turns.threads import Threads, ThreadSettings, entries_of, is_thread, subject_of
+from tests.streams.at_once import at_once
 from tests.streams.gate.play import KEY, Play
 from topics.content import Message
 from topics.ids import TurnKey
@@ -63,7 +64,7 @@ def test_a_restored_memory_is_the_same() -> None:
     threads = Threads()
     rows = [row for name in "abc" for row in threads.remember(a_turn(name, name))]
     heir = Threads()
-    heir.restore(rows_by_number(rows))
+    at_once(heir.restore(rows_by_number(rows)))
     assert told(heir) == told(threads)
     assert heir.remember(a_turn("c", "c")) == []
     assert [row.n for row in heir.remember(a_turn("d"))] == [3]
@@ -76,7 +77,7 @@ def test_rows_that_a_dead_worker_did_not_come_to_write_are_written() -> None:
     rows = threads.remember(a_turn("a", "x" * 10_000))
     assert len(rows) > 2
     heir = Threads(small)
-    heir.restore(rows_by_number(rows[:2]))
+    at_once(heir.restore(rows_by_number(rows[:2])))
     assert told(heir) == []
     assert heir.remember(a_turn("a", "x" * 10_000)) == rows[2:]
     assert told(heir) == told(threads)
@@ -141,7 +142,7 @@ def test_a_long_thread_forgets_its_beginning() -> None:
     assert [trim.keep_from for trim in heavy.trimmed(THREAD)] == [1]
     assert told(heavy)[1:] == ["z" * 100]
     heir = Threads(ThreadSettings(max_turns=2))
-    heir.restore(rows_by_number(rows))
+    at_once(heir.restore(rows_by_number(rows)))
     assert heir.outgrown(busy=[THREAD]) == []
     assert [(trim.subject, trim.keep_from) for trim in heir.outgrown(busy=[])] == [(SUBJECT, 2)]
 

@@ -12,6 +12,7 @@ from streams.gate import machine
 from streams.gate.policy import Policy
 from streams.gate.state import Turn
 from streams.turns.wakeups import LOOK_S, WakeUps
+from tests.streams.at_once import at_once
 from tests.streams.turns.desks import NOW, PARTITION, PARTITIONS, Journal, a_desk, frame, source
 from tests.streams.turns.simulation import turn
 from topics import names
@@ -96,6 +97,6 @@ def test_a_restored_turn_is_looked_at_again() -> None:
     journal, first = Journal(), a_desk(policy)
     journal.note(first.take([source(turn("t", THREADS[0]))], NOW))
     second = a_desk(policy)
-    second.restore(journal.by_turn())
+    at_once(second.restore(journal.by_turn()))
     assert second.overdue(NOW + 5, 0.0) == []
     assert len(second.overdue(NOW + 20, 0.0)) == 1
