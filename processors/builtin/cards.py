@@ -70,7 +70,7 @@ def cards(
         separators=r"[ .\-]",
         gap=3,
         # Not in the middle of digits, and not the decimals of a number.
-        before="(?<![0-9])(?<![0-9][.,])",
+        before=("[0-9]", "[0-9][.,]"),
         lengths=_lengths,
         check=_is_card,
         fewest=_FEWEST,

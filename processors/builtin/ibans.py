@@ -14,7 +14,7 @@ _HEAD = 4
 _COUNTRY = 2
 _SEPARATORS = r"[ .\-]"
 _GAP = 2
-_BEFORE = "(?<![A-Za-z0-9])"
+_BEFORE = "[A-Za-z0-9]"
 _PART = re.compile(r"(\d+)!([nac])")
 _CLASSES = {"n": str.isdigit, "a": str.isalpha, "c": str.isalnum}
 
@@ -42,7 +42,7 @@ class _Countries:
         for country in self._layouts:
             others[country[0]] = others.get(country[0], "") + country[1]
         letters = (f"[{first}{first.lower()}]{gap}[{some}{some.lower()}]" for first, some in others.items())
-        return f"{_BEFORE}(?:{'|'.join(letters)}){gap}[0-9]{gap}[0-9]"
+        return f"(?<!{_BEFORE})(?:{'|'.join(letters)}){gap}[0-9]{gap}[0-9]"
 
     def lengths(self, begun: str) -> Collection[int]:
         """Return how long a number that begins with `begun` is; nothing if none begins so."""
@@ -75,13 +75,14 @@ def ibans(
         characters="[A-Za-z0-9]",
         separators=_SEPARATORS,
         gap=_GAP,
-        before=f"{_BEFORE}(?=[A-Za-z])",
+        before=(_BEFORE,),
         lengths=countries.lengths,
         check=countries.is_iban,
         fewest=countries.fewest,
         most=_MOST,
         # Layout and check digits leave nothing to doubt, whatever follows.
         alone=False,
+        first="[A-Za-z]",
         head=countries.head(),
     )
     return Redactor(name, [Rule(label, finder, same=alphanumerics_of)], placeholder=placeholder, numbered=numbered)

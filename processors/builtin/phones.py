@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from processors.builtin.extras import library
-from processors.builtin.walking import Walker, digits_of
+from processors.builtin.walking import Walker, beginning, digits_of
 from processors.errors import DeclarationError
 from processors.patterns.redactor import Redactor, Rule
 
@@ -16,8 +16,10 @@ _LEAST_DIGITS = 7
 _SHAPE = re.compile(rf"(?:\+ ?)?\(?(?:[0-9][ .\-/()]{{0,3}}){{0,{_MOST_DIGITS}}}")
 _LONGEST = 4 * (_MOST_DIGITS + 1)
 #: Not in the middle of a word or number, nor the decimals of one.
-_STARTS = r"(?<![\w+])(?<![0-9][.,])(?:\+|\(?[0-9]|\(\Z)"
+_BEFORE = (r"[\w+]", "[0-9][.,]")
 _HEAD = "[+(0-9]"
+#: A bracket is where a number begins only before a digit, or at the end.
+_BRACKET = r"(?:(?<!\()|(?=[0-9]|\Z))"
 _DATE = re.compile(r"(?<!\d)(?:\d{1,2}([./-])\d{1,2}\1(?:19|20)\d\d|(?:19|20)\d\d([./-])\d{1,2}\2\d{1,2})(?!\d)")
 _GROUP = re.compile("[0-9]+")
 _ABROAD = re.compile(r"00|011")
@@ -32,7 +34,7 @@ _DRAMA = re.compile(r"(?:\+44|0)7700900[0-9]{3}")
 
 class _Phones(Walker):
     def __init__(self, regions: Sequence[str], *, bare: bool) -> None:
-        super().__init__(_STARTS, _HEAD, _LONGEST)
+        super().__init__(beginning(_HEAD, _BEFORE) + _BRACKET, _HEAD, _LONGEST)
         self._library = library("phonenumbers", "phones()")
         self._regions = regions
         self._bare = bare

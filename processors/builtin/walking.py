@@ -14,6 +14,15 @@ from itertools import pairwise
 from processors.patterns import Pattern, Span
 
 
+def beginning(first: str, before: Collection[str]) -> str:
+    """Return the pattern of a character of the class `first` with nothing of `before`, each of a fixed length, before it.
+
+    What stands before is looked at from behind the character. The engine leaps from one such character to the next; put
+    first, a look-behind is tried at every place of the text.
+    """
+    return first + "".join(f"(?<!{one}(?s:.))" for one in before)
+
+
 class Walker(ABC):
     """Tries every place at which `starts` matches; nothing it finds is longer than `longest` characters.
 
@@ -62,11 +71,12 @@ class Grouped(Walker):
     Args:
         characters: the class of the characters that count.
         separators: the class of those that may stand between, at most `gap` in a row.
-        before: what may not stand before a number: look-behinds.
+        before: what may not stand before a number, each of a fixed length.
         lengths: given the first characters (as many as there are), how many a number that begins so can have.
         check: given all characters, and the sizes of their groups, whether this is such a number.
         fewest, most: the least and the greatest of all lengths.
         alone: a number is none if one of its characters follows it directly.
+        first: the class of the first character, if it is not that of all.
         head: what numbers begin with, if more can be said than that it is one of the characters.
     """
 
@@ -76,15 +86,16 @@ class Grouped(Walker):
         characters: str,
         separators: str,
         gap: int,
-        before: str,
+        before: Collection[str],
         lengths: Callable[[str], Collection[int]],
         check: Callable[[str, tuple[int, ...]], bool],
         fewest: int,
         most: int,
         alone: bool = True,
+        first: str | None = None,
         head: str | None = None,
     ) -> None:
-        super().__init__(f"{before}{characters}", head or characters, most * (gap + 1))
+        super().__init__(beginning(first or characters, before), head or characters, most * (gap + 1))
         self._shape = re.compile(f"(?:{characters}{separators}{{0,{gap}}}){{1,{most}}}")
         self._character = re.compile(characters)
         self._lengths = lengths
