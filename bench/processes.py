@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,15 @@ class Running:
     def printed(self) -> str:
         """What it has printed so far."""
         return self._log.read_text(encoding="utf-8", errors="replace")
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Stop it until the end of the block; it notices nothing but the time that has passed."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def check(self) -> None:
         """Raise `FailedError` if it has ended."""

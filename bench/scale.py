@@ -1,12 +1,13 @@
 """What changes with one more worker, with more partitions, with many open turns, and with other kinds of chains.
 
 Run it as `python -m bench.scale [--broker embedded|apache|host:port] [--rounds N] [--quick]`. Everyone is compared with one
-turn worker on 4 partitions with 200 open turns and three redactors that scan. Frames are those of `bench.throughput`, in
-batches made before. Turns are chosen so that each partition has as many.
+turn worker on 4 partitions with 200 open turns and three redactors that scan. Frames are those of `bench.throughput`. They
+are written while the workers stand still, and the clock runs from when they go on: who makes the load takes nothing from
+them. Turns are chosen so that each partition has as many.
 
-Two workers, their broker and the load share the machine's cores, and on a machine with two of them nothing can be twice as
-fast. So beside the clock stands what the workers would do with a core each: frames, divided by the processor time that a
-worker used on the average.
+Two workers and their broker share the machine's cores, and on a machine with two of them nothing can be twice as fast. So
+beside the clock stands what the workers would do with a core each: frames, divided by the processor time that a worker used
+on the average.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -37,7 +38,7 @@ OWN_CORES = Measure("speed with a core for each worker", "frames/s")
 MEMORY = Measure("memory per open turn", "kB", "less")
 IDLE = Measure("processor time while nothing comes", "ms/s", "less")
 BASE = "1 worker, 4 partitions, 200 open turns"
-TURNS, FRAMES = 200, 400
+TURNS, FRAMES = 200, 1_600
 QUICK_TURNS, QUICK_FRAMES = 20, 20
 MANY_PARTITIONS = 64
 MANY, QUICK_MANY, LARGE = 10_000, 300, 100_000
@@ -46,6 +47,8 @@ IDLE_S, QUICK_IDLE_S = 4.0, 0.5
 LIMIT_S = 600.0
 _LONG_S = 7_200.0
 _READY_S = 90.0
+#: Longer than workers stand still.
+_SESSION_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def spread(count: int, partitions: int, start: int = 0) -> list[TurnKey]:
 async def crew(bootstrap: str, shape: Shape) -> AsyncIterator[tuple[workers.Worker, list[Running]]]:
     """Yield a pipeline whose workers own their shares of the partitions, and their processes."""
     settings = {"log_level": "info", "max_open_turns": shape.idle + 10 * TURNS}
-    settings |= {"turn_timeout_s": _LONG_S, "idle_timeout_s": _LONG_S}
+    settings |= {"turn_timeout_s": _LONG_S, "idle_timeout_s": _LONG_S, "session_timeout_s": _SESSION_S}
     async with AsyncExitStack() as stack:
         opened = workers.worker(bootstrap, shape.deps, partitions=shape.partitions, **settings)
         first = await stack.enter_async_context(opened)
@@ -148,11 +151,13 @@ async def measured(bootstrap: str, shape: Shape, work: Load) -> Values:
         # Of each turn one record, written right before its end: to read all that is released would be load of its own.
         ends = ours.names.topic(names.USAGE)
         async with load.reading(bootstrap, ends, partitions=shape.partitions) as reader:
+            with ExitStack() as standing_still:
+                for process in processes:
+                    standing_still.enter_context(process.standing_still())
+                await batches.send(ours.frames)
             used, began = _cpu(processes), time.perf_counter()
-            sending = asyncio.create_task(batches.send(ours.frames))
             await load.wait_for(reader, len(turns), ours.process, lambda record: completed(record.value))
             took, used = time.perf_counter() - began, _cpu(processes) - used
-            await sending
         values[CLOCK] = batches.frames / took
         values[OWN_CORES] = batches.frames / (used / len(processes))
         return values

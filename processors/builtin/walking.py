@@ -95,19 +95,19 @@ class Grouped(Walker):
         first: str | None = None,
         head: str | None = None,
     ) -> None:
-        super().__init__(beginning(first or characters, before), head or characters, most * (gap + 1))
-        self._shape = re.compile(f"(?:{characters}{separators}{{0,{gap}}}){{1,{most}}}")
+        between = f"{separators}{{0,{gap}}}"
+        another = f"(?:{between}{characters})"
+        # Not where too few follow: most numbers in a text are short. They may still come where the text ends.
+        enough = rf"(?={another}{{{fewest - 1}}}|{another}{{0,{fewest - 2}}}{between}\Z)"
+        super().__init__(beginning(first or characters, before) + enough, head or characters, most * (gap + 1))
+        self._shape = re.compile(f"(?:{characters}{between}){{1,{most}}}")
         self._character = re.compile(characters)
         self._lengths = lengths
         self._check = check
-        self._fewest = fewest
         self._alone = alone
 
     def _end(self, text: str, start: int) -> int | None:
-        raw = self._raw(text, start)
-        if len(raw) < self._fewest:
-            return None
-        read, ends = self._read(raw, start)
+        read, ends = self._read(self._raw(text, start), start)
         for length in sorted(self._lengths(read), reverse=True):
             if length > len(read):
                 continue
