@@ -17,7 +17,7 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bench import load, workers
@@ -200,7 +200,9 @@ def contenders(setting: Setting) -> list[Contender]:
 
 
 async def measure(setting: Setting) -> Findings:
-    """Measure every contender, round after round."""
+    """Measure every contender, round after round; the broker is warm by then: a JVM that has just started is slow."""
+    if not setting.quick:
+        await side_by_side(GROUP, contenders(setting)[:2], replace(setting, rounds=1), limit_s=LIMIT_S)
     return await side_by_side(GROUP, contenders(setting), setting, limit_s=LIMIT_S)
 
 
