@@ -69,7 +69,7 @@ async def _one(place: Any, turn: TurnKey | str, timeout_s: float | None, *, as_j
 
 async def _all(place: Any, which: Which, *, as_json: bool) -> None:
     async with TurnClient(*place) as client:
-        output.note("Following all turns; Ctrl-C ends it.")
+        output.note(f"Following {named(which)}; Ctrl-C ends it.")
         async with aclosing(client.follow_all(from_beginning=which.from_beginning)) as frames:
             async for frame in frames:
                 if which.thread in {None, frame.thread_id} and which.tenant in {None, frame.tenant}:
@@ -77,6 +77,12 @@ async def _all(place: Any, which: Which, *, as_json: bool) -> None:
                         output.json_line(fields(frame))
                     else:
                         output.line(f"{frame.turn}  {_words(frame)}")
+
+
+def named(which: Which) -> str:
+    """Return whose turns are shown."""
+    thread = "" if which.thread is None else f" of thread {which.thread}"
+    return f"all turns{thread}" + ("" if which.tenant is None else f" of tenant {which.tenant}")
 
 
 def _words(frame: ReleasedFrame) -> str:

@@ -31,7 +31,7 @@ _WAITING: Final = "(nothing yet: waiting for a turn worker and a model)"
 #: What helps where the pipeline was not started for such a turn, by what its frame says of the model call.
 _REMEDIES: Final = {
     "(ModelNotConfiguredError)": "No model answers there: give --script where scripts are played (`turngate up --model "
-    "script`), or start the pipeline with `--model` and a server's URL.",
+    "script`); or start the pipeline with `--model` and a server's URL, and TURNGATE_OPENAI_MODEL for turns that name none.",
     "(ScriptDisabledError)": "Scripts are not played there: start it with `--model script` or TURNGATE_SCRIPT_ENABLED=true, "
     "or leave --script away.",
 }
